@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note */
+/*
+ * DS: the generic netlink family "ds", by which a host is configured and watched.
+ *
+ * Every attribute is flat: enum ds_attr is one list for all commands, and
+ * docs/netlink.md has the table of which command takes and gives which. A GET
+ * command is a dump (NLM_F_DUMP) of one message an object; retry the dump when
+ * NLM_F_DUMP_INTR is set. Commands that change something need CAP_NET_ADMIN in
+ * the initial user namespace, and the family exists in the initial network
+ * namespace only. Errors carry a sentence in NLMSGERR_ATTR_MSG and, where one
+ * attribute is at fault, NLMSGERR_ATTR_OFFS.
+ */
+#ifndef _UAPI_DS_NETLINK_H
+#define _UAPI_DS_NETLINK_H
+
+#define DS_GENL_NAME	"ds"
+#define DS_GENL_VERSION	1
+#define DS_GENL_GROUP	"events"
+
+#define DS_DOMAIN_KEY_LEN	32	/* bytes of a domain key */
+#define DS_UUID_LEN		16
+
+/**
+ * enum ds_cmd - commands; never renumbered
+ * @DS_CMD_UNSPEC: unused
+ * @DS_CMD_NODE_GET: do: this host's identity and module state
+ * @DS_CMD_NODE_SET: do: set DS_A_NODE and optionally DS_A_GROUP; before any peer
+ * @DS_CMD_DOMAIN_ADD: do: DS_A_DOMAIN, DS_A_KEY
+ * @DS_CMD_DOMAIN_DEL: do: DS_A_DOMAIN; -EBUSY while something uses it
+ * @DS_CMD_DOMAIN_GET: dump
+ * @DS_CMD_DEV_GET: dump: RDMA devices, used or refused (DS_A_REASON says why)
+ * @DS_CMD_PEER_ADD: do: DS_A_DOMAIN, DS_A_IPV4 or DS_A_IPV6, optionally DS_A_PORT,
+ *	DS_A_TIMEOUT_MS; waits until connected and gives DS_A_NODE. On
+ *	-ETIMEDOUT the peer stays and goes on trying
+ * @DS_CMD_PEER_DEL: do: DS_A_NODE or the address; waits until drained
+ * @DS_CMD_PEER_GET: dump: peers that this host connects to, and hosts connected to it
+ * @DS_CMD_SEG_ADD: do: DS_A_LENGTH, DS_A_DOMAIN, optionally DS_A_ACCESS,
+ *	DS_A_NUMA_NODE, DS_A_NAME; gives DS_A_SEGMENT
+ * @DS_CMD_SEG_DEL: do: DS_A_SEGMENT; returns when no peer can reach its pages
+ * @DS_CMD_SEG_REVOKE: do: DS_A_SEGMENT; takes all attachers' keys away, keeps the data
+ * @DS_CMD_SEG_GET: dump: segments of this host
+ * @DS_CMD_SPACE_ADD: do: DS_A_SPACE, DS_A_DOMAIN, DS_A_SERVERS, DS_A_SERVER_SHIFT,
+ *	optionally DS_A_UID, DS_A_ACCESS
+ * @DS_CMD_SPACE_DEL: do: DS_A_SPACE; detaches its servers, waits until drained
+ * @DS_CMD_SPACE_GET: dump
+ * @DS_CMD_ATTACH_ADD: do: DS_A_SPACE, DS_A_SERVER, DS_A_NODE, DS_A_SEGMENT
+ * @DS_CMD_ATTACH_DEL: do: DS_A_SPACE, DS_A_SERVER; waits until drained
+ * @DS_CMD_ATTACH_GET: dump: servers of spaces with their state
+ * @DS_CMD_FILE_GET: dump: open /dev/ds, by process (what keeps the module loaded)
+ * @DS_CMD_STAT_GET: dump: counters, one a message: DS_A_OBJECT, DS_A_NAME, DS_A_VALUE
+ * @DS_CMD_EVENT: multicast: DS_A_EVENT and what identifies the object
+ */
+enum ds_cmd {
+	DS_CMD_UNSPEC = 0,
+	DS_CMD_NODE_GET = 1,
+	DS_CMD_NODE_SET = 2,
+	DS_CMD_DOMAIN_ADD = 3,
+	DS_CMD_DOMAIN_DEL = 4,
+	DS_CMD_DOMAIN_GET = 5,
+	DS_CMD_DEV_GET = 6,
+	DS_CMD_PEER_ADD = 7,
+	DS_CMD_PEER_DEL = 8,
+	DS_CMD_PEER_GET = 9,
+	DS_CMD_SEG_ADD = 10,
+	DS_CMD_SEG_DEL = 11,
+	DS_CMD_SEG_REVOKE = 12,
+	DS_CMD_SEG_GET = 13,
+	DS_CMD_SPACE_ADD = 14,
+	DS_CMD_SPACE_DEL = 15,
+	DS_CMD_SPACE_GET = 16,
+	DS_CMD_ATTACH_ADD = 17,
+	DS_CMD_ATTACH_DEL = 18,
+	DS_CMD_ATTACH_GET = 19,
+	DS_CMD_FILE_GET = 20,
+	DS_CMD_STAT_GET = 21,
+	DS_CMD_EVENT = 22,
+};
+
+/**
+ * enum ds_attr - attributes; never renumbered
+ * @DS_A_UNSPEC: unused
+ * @DS_A_PAD: padding of 64-bit attributes
+ * @DS_A_NODE: u32, node number, 1 to 65535
+ * @DS_A_UUID: binary, DS_UUID_LEN, of a host, made at module load
+ * @DS_A_INCARNATION: u64, of a host; another one means that it restarted
+ * @DS_A_GROUP: u64, only hosts of one group connect to each other
+ * @DS_A_DOMAIN: u32, trust domain, 1 to 65535
+ * @DS_A_KEY: binary, DS_DOMAIN_KEY_LEN; never given back
+ * @DS_A_DEVICE: string, RDMA device
+ * @DS_A_REASON: string, why a device or a peer is not usable
+ * @DS_A_IPV4: u32, network byte order
+ * @DS_A_IPV6: binary, 16
+ * @DS_A_PORT: u16, port of the peer's listener
+ * @DS_A_STATE: u32, enum ds_peer_state, ds_dev_state or ds_attach_state
+ * @DS_A_PASSIVE: u8, 1 if the peer connected to us, 0 if we connected to it
+ * @DS_A_TIMEOUT_MS: u32, longest wait of the command, default 10 s
+ * @DS_A_SEGMENT: u64, number of a segment, never used twice by a host
+ * @DS_A_LENGTH: u64, bytes
+ * @DS_A_ACCESS: u32, DS_ACCESS_* of ds/ioctl.h; default all
+ * @DS_A_NUMA_NODE: s32, default -1
+ * @DS_A_NAME: string, at most 31 characters: of a segment, of a counter
+ * @DS_A_SPACE: u32, number of a space, at least 1
+ * @DS_A_SERVERS: u32, servers of a space, 1 to 1024
+ * @DS_A_SERVER_SHIFT: u32, log2 of a server's size, 24 to 40
+ * @DS_A_SERVER: u32, server index within a space
+ * @DS_A_UID: u32, user who may open the space; without it all who may open /dev/ds
+ * @DS_A_PID: u32, process
+ * @DS_A_COMM: string, its name
+ * @DS_A_OBJECT: string, what a counter belongs to, as "peer 2" or "dev rxe0"
+ * @DS_A_VALUE: u64, a counter's value
+ * @DS_A_EVENT: u32, enum ds_event
+ * @DS_A_ATTACHED: u32, attachers of a segment, or attached servers of a space
+ * @DS_A_FLAGS: u32, of a segment: DS_SEG_* of ds/ioctl.h
+ * @DS_A_VERSION: string, version of the module
+ * @DS_A_LANES: u32, bulk queue pairs to a peer
+ * @DS_A_RTT_NS: u64, smoothed round trip of a peer's control messages
+ * @DS_A_MTU: u32, path MTU in bytes
+ * @DS_A_BUFS: u32, buffers of an open file
+ * @DS_A_CHUNKS: u32, memory regions of a segment or an attachment
+ */
+enum ds_attr {
+	DS_A_UNSPEC = 0,
+	DS_A_PAD = 1,
+	DS_A_NODE = 2,
+	DS_A_UUID = 3,
+	DS_A_INCARNATION = 4,
+	DS_A_GROUP = 5,
+	DS_A_DOMAIN = 6,
+	DS_A_KEY = 7,
+	DS_A_DEVICE = 8,
+	DS_A_REASON = 9,
+	DS_A_IPV4 = 10,
+	DS_A_IPV6 = 11,
+	DS_A_PORT = 12,
+	DS_A_STATE = 13,
+	DS_A_PASSIVE = 14,
+	DS_A_TIMEOUT_MS = 15,
+	DS_A_SEGMENT = 16,
+	DS_A_LENGTH = 17,
+	DS_A_ACCESS = 18,
+	DS_A_NUMA_NODE = 19,
+	DS_A_NAME = 20,
+	DS_A_SPACE = 21,
+	DS_A_SERVERS = 22,
+	DS_A_SERVER_SHIFT = 23,
+	DS_A_SERVER = 24,
+	DS_A_UID = 25,
+	DS_A_PID = 26,
+	DS_A_COMM = 27,
+	DS_A_OBJECT = 28,
+	DS_A_VALUE = 29,
+	DS_A_EVENT = 30,
+	DS_A_ATTACHED = 31,
+	DS_A_FLAGS = 32,
+	DS_A_VERSION = 33,
+	DS_A_LANES = 34,
+	DS_A_RTT_NS = 35,
+	DS_A_MTU = 36,
+	DS_A_BUFS = 37,
+	DS_A_CHUNKS = 38,
+};
+
+#define DS_A_MAX	DS_A_CHUNKS
+
+/**
+ * enum ds_peer_state - DS_A_STATE of a peer
+ * @DS_PEER_CONNECTING: no connection; tries with back-off
+ * @DS_PEER_UP: connected and authenticated
+ * @DS_PEER_REFUSED: the other side refused (DS_A_REASON); tries again, slowly
+ * @DS_PEER_CLOSING: being deleted
+ */
+enum ds_peer_state {
+	DS_PEER_CONNECTING = 0,
+	DS_PEER_UP = 1,
+	DS_PEER_REFUSED = 2,
+	DS_PEER_CLOSING = 3,
+};
+
+/**
+ * enum ds_dev_state - DS_A_STATE of a device
+ * @DS_DEV_USED: DS uses it
+ * @DS_DEV_REFUSED: it lacks something (DS_A_REASON)
+ */
+enum ds_dev_state {
+	DS_DEV_USED = 0,
+	DS_DEV_REFUSED = 1,
+};
+
+/**
+ * enum ds_attach_state - DS_A_STATE of a server of a space
+ * @DS_ATTACH_DOWN: the peer is not connected; comes back by itself
+ * @DS_ATTACH_UP: usable
+ * @DS_ATTACH_LOST: the peer restarted or deleted the segment: the data is gone
+ * @DS_ATTACH_REVOKED: the peer took the keys away; attach again to ask anew
+ */
+enum ds_attach_state {
+	DS_ATTACH_DOWN = 0,
+	DS_ATTACH_UP = 1,
+	DS_ATTACH_LOST = 2,
+	DS_ATTACH_REVOKED = 3,
+};
+
+/**
+ * enum ds_event - DS_A_EVENT
+ * @DS_EVENT_DEV_ADDED: DS_A_DEVICE, DS_A_STATE
+ * @DS_EVENT_DEV_REMOVED: DS_A_DEVICE
+ * @DS_EVENT_PEER_UP: DS_A_NODE, DS_A_PASSIVE
+ * @DS_EVENT_PEER_DOWN: DS_A_NODE, DS_A_PASSIVE, DS_A_REASON
+ * @DS_EVENT_SEG_ADDED: DS_A_SEGMENT, DS_A_LENGTH
+ * @DS_EVENT_SEG_REMOVED: DS_A_SEGMENT
+ * @DS_EVENT_SEG_REVOKED: DS_A_SEGMENT
+ * @DS_EVENT_ATTACH_STATE: DS_A_SPACE, DS_A_SERVER, DS_A_NODE, DS_A_STATE
+ */
+enum ds_event {
+	DS_EVENT_DEV_ADDED = 1,
+	DS_EVENT_DEV_REMOVED = 2,
+	DS_EVENT_PEER_UP = 3,
+	DS_EVENT_PEER_DOWN = 4,
+	DS_EVENT_SEG_ADDED = 5,
+	DS_EVENT_SEG_REMOVED = 6,
+	DS_EVENT_SEG_REVOKED = 7,
+	DS_EVENT_ATTACH_STATE = 8,
+};
+
+#endif /* _UAPI_DS_NETLINK_H */
