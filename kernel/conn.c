@@ -1,0 +1,576 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * DS: one connection to another host, from its first step to its end.
+ *
+ * Normal operation. A client connects its control lane, runs the handshake on
+ * it, then connects the lanes that AUTH_OK allowed, one by one. A server
+ * accepts a control lane from anybody, but gives it nothing except the
+ * handshake until that is through; then it accepts lanes by cookie.
+ *
+ * Recovery. There is none within a connection: whatever fails calls
+ * ds_conn_close(), once is enough, and the work behind it takes all queue pairs
+ * down. Callbacks of the connection manager must not destroy their id, so this
+ * is always done by the work.
+ *
+ * Locking order:
+ *	ds_conn.lanes_lock
+ *	ds_conns_lock
+ *		ds_conn.lock
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/slab.h>
+#include "accept.h"
+#include "conn.h"
+#include "debug.h"
+#include "device.h"
+#include "domain.h"
+#include "hmac.h"
+#include "lane.h"
+#include "msg.h"
+#include "netlink.h"
+#include "params.h"
+#include "peer.h"
+#include "rdm/segment.h"
+#include "rdm/space.h"
+#include "trace.h"
+#include "verbs.h"
+
+#define DS_MISSED_BEATS		5
+#define DS_MAX_STRANGERS	64	/* who cannot keep others out for long */
+
+static LIST_HEAD(ds_conns);
+static DEFINE_MUTEX(ds_conns_lock);
+static DECLARE_WAIT_QUEUE_HEAD(ds_conns_wait);
+static u32 ds_conns_accepted;	/* servers in the list */
+static u32 ds_conns_strangers;	/* of them, those that have not proved a key */
+static u64 ds_conns_made;	/* ever */
+static u32 ds_conns_gone;	/* that have left the list, ever */
+
+static void ds_conn_release(struct kref *ref)
+{
+	struct ds_conn *conn = container_of(ref, struct ds_conn, ref);
+	u32 i;
+
+	for (i = 0; i < DS_MAX_LANES; i++) {
+		if (conn->bulk[i].qp)
+			ds_qp_free(conn->bulk[i].qp);
+	}
+	if (conn->urgent.qp)
+		ds_qp_free(conn->urgent.qp);
+	if (conn->ctrl.qp)
+		ds_qp_free(conn->ctrl.qp);
+	ds_msg_free(conn);
+	if (conn->peer)
+		ds_peer_put(conn->peer);	/* @stats is in it */
+	kfree_sensitive(conn);
+}
+
+void ds_conn_get(struct ds_conn *conn)
+{
+	kref_get(&conn->ref);
+}
+
+void ds_conn_put(struct ds_conn *conn)
+{
+	kref_put(&conn->ref, ds_conn_release);
+}
+
+/* ---- client ---- */
+
+static void ds_conn_beat_work(struct work_struct *work);
+static void ds_conn_close_work(struct work_struct *work);
+
+/*
+ * A server's lanes are made inside the connection manager's handler, a client's
+ * are made by calls into the connection manager: two classes for lockdep, as one
+ * connection is never both.
+ */
+static struct lock_class_key ds_lanes_key[2];
+
+struct ds_conn *ds_conn_new(bool server)
+{
+	struct ds_conn *conn;
+	u32 i;
+
+	conn = kzalloc(sizeof(*conn), GFP_KERNEL);
+	if (!conn)
+		return NULL;
+	if (ds_msg_alloc(conn)) {
+		kfree(conn);
+		return NULL;
+	}
+	kref_init(&conn->ref);
+	INIT_LIST_HEAD(&conn->link);
+	spin_lock_init(&conn->lock);
+	mutex_init(&conn->lanes_lock);
+	lockdep_set_class(&conn->lanes_lock, &ds_lanes_key[server]);
+	init_completion(&conn->settled);
+	init_completion(&conn->closed);
+	INIT_DELAYED_WORK(&conn->beat_work, ds_conn_beat_work);
+	INIT_WORK(&conn->close_work, ds_conn_close_work);
+	conn->server = server;
+	ds_lane_init(conn, &conn->ctrl);
+	ds_lane_init(conn, &conn->urgent);
+	for (i = 0; i < DS_MAX_LANES; i++)
+		ds_lane_init(conn, &conn->bulk[i]);
+	return conn;
+}
+
+void ds_conn_publish(struct ds_conn *conn)
+{
+	ds_conn_get(conn);
+	mutex_lock(&ds_conns_lock);
+	conn->serial = ++ds_conns_made;
+	list_add_tail(&conn->link, &ds_conns);
+	ds_conns_accepted += conn->server;
+	ds_conns_strangers += conn->server;
+	mutex_unlock(&ds_conns_lock);
+}
+
+struct ds_conn *ds_conn_alloc(struct ds_peer *peer)
+{
+	struct ds_conn *conn = ds_conn_new(false);
+
+	if (!conn)
+		return NULL;
+	conn->peer = peer;
+	kref_get(&peer->ref);
+	conn->stats = &peer->stats;
+	conn->addr = peer->addr;
+	conn->domain = peer->domain;
+	ds_domain_ref(conn->domain);
+	ds_conn_publish(conn);
+	return conn;
+}
+
+/*
+ * Have the beat work run if the state is still @state. The teardown cancels the
+ * work after it has set the state under the lock, so it is never queued later.
+ */
+void ds_conn_beat_after(struct ds_conn *conn, enum ds_conn_state state, u32 ms)
+{
+	spin_lock_bh(&conn->lock);
+	if (conn->state == state)
+		mod_delayed_work(ds_wq, &conn->beat_work, msecs_to_jiffies(ms));
+	spin_unlock_bh(&conn->lock);
+}
+
+/* NEW -> UP; false if it is being closed already. */
+bool ds_conn_set_up(struct ds_conn *conn)
+{
+	bool up;
+
+	spin_lock_bh(&conn->lock);
+	up = conn->state == DS_CONN_NEW;
+	if (up)
+		conn->state = DS_CONN_UP;
+	spin_unlock_bh(&conn->lock);
+	ds_conn_beat_after(conn, DS_CONN_UP, ds_heartbeat_ms);
+	if (up) {
+		ds_stat_inc(conn->stats, DS_STAT_CONNECTS);
+		trace_ds_conn(conn->hs.peer.node, conn->server, "up");
+	}
+	return up;
+}
+
+static int ds_conn_open_lanes(struct ds_conn *conn)
+{
+	u32 lanes = le16_to_cpu(conn->hs.auth_ok.lanes);
+	struct ds_pd *pd;
+	int ret;
+	u32 i;
+
+	pd = ds_pd_get(conn->dev, conn->domain);
+	if (IS_ERR(pd))
+		return PTR_ERR(pd);
+	conn->pd = pd;
+	for (i = 0; i < lanes; i++) {
+		ret = ds_failpoint(DS_FP_LANE_CONNECT);
+		if (!ret)
+			ret = ds_lane_resolve(&conn->bulk[i]);
+		if (!ret)
+			ret = ds_lane_connect(&conn->bulk[i], DS_ROLE_BULK,
+					      le64_to_cpu(conn->hs.auth_ok.bulk[i]), i);
+		if (ret)
+			return ret;
+	}
+	conn->lanes = lanes;
+	ret = ds_lane_resolve(&conn->urgent);
+	if (!ret)
+		ret = ds_lane_connect(&conn->urgent, DS_ROLE_URGENT,
+				      le64_to_cpu(conn->hs.auth_ok.urgent), 0);
+	return ret;
+}
+
+static int ds_conn_shake_hands(struct ds_conn *conn)
+{
+	struct ds_hs_host self;
+	struct ds_hs_out out;
+	int ret;
+
+	ds_node_describe(&self, conn->domain->id);
+	ds_hs_init(&conn->hs, false, &self, &ds_hmac_ops, NULL);
+	conn->hs.to_self = ds_lane_to_self(conn->ctrl.id);
+	ds_hs_hello(&conn->hs, &out);
+	ret = ds_failpoint(DS_FP_HELLO);
+	if (!ret)
+		ret = ds_msg_send_raw(conn, out.type, 0, &out.payload, out.length);
+	if (ret)
+		return ret;
+	if (!wait_for_completion_timeout(&conn->settled, msecs_to_jiffies(DS_HANDSHAKE_MS)))
+		return -ETIMEDOUT;
+	return READ_ONCE(conn->state) == DS_CONN_CLOSING ? -ECONNREFUSED : 0;
+}
+
+static const char *ds_conn_open_error(struct ds_conn *conn, int ret)
+{
+	if (conn->refused)
+		return ds_reject_text(conn->refused);
+	switch (ret) {
+	case -ETIMEDOUT:
+		return "no answer in time";
+	case -ECONNREFUSED:
+		return "nobody listens at the address and port, or the host is too busy";
+	case -EHOSTUNREACH:
+		return "the address cannot be reached over an RDMA device";
+	case -ENODEV:
+		return "no usable RDMA device leads to the address";
+	case -ENOMEM:
+		return "out of memory";
+	default:
+		return "the connection failed while it was made";
+	}
+}
+
+static int ds_conn_try_open(struct ds_conn *conn)
+{
+	int ret;
+
+	ret = ds_lane_resolve(&conn->ctrl);
+	if (ret)
+		return ret;
+	conn->dev = ds_device_get(conn->ctrl.id->device);
+	if (!conn->dev)
+		return -ENODEV;
+	ret = ds_lane_connect(&conn->ctrl, DS_ROLE_CONTROL, 0, 0);
+	if (!ret)
+		ret = ds_conn_shake_hands(conn);
+	if (!ret)
+		ret = ds_conn_open_lanes(conn);
+	if (!ret && !ds_conn_set_up(conn))
+		ret = -ENOTCONN;
+	return ret;
+}
+
+int ds_conn_open(struct ds_conn *conn)
+{
+	int ret;
+
+	mutex_lock(&conn->lanes_lock);
+	ret = ds_conn_try_open(conn);
+	mutex_unlock(&conn->lanes_lock);
+	if (ret) {
+		ds_conn_close(conn, ds_conn_open_error(conn, ret));
+		ds_conn_wait_closed(conn);
+		/* A refusal flushes the queue pair, which may be seen before the reason. */
+		if (conn->refused)
+			conn->reason = ds_reject_text(conn->refused);
+	}
+	return ret;
+}
+
+/*
+ * Does a connected host have @conn's node number and another uuid? Then messages
+ * for that node could reach the wrong host. One at the same address has
+ * restarted: its connection of before is closed.
+ */
+static bool ds_conn_node_taken(struct ds_conn *conn)
+{
+	struct ds_conn *other;
+	bool taken = false;
+
+	lockdep_assert_held(&ds_conns_lock);
+	list_for_each_entry(other, &ds_conns, link) {
+		if (!other->trusted || READ_ONCE(other->state) == DS_CONN_CLOSING ||
+		    other->hs.peer.node != conn->hs.peer.node ||
+		    !memcmp(other->hs.peer.uuid, conn->hs.peer.uuid, DS_UUID_LEN))
+			continue;
+		if (ds_addr_equal(&other->addr, &conn->addr))
+			ds_conn_close(other, "the other host has restarted");
+		else
+			taken = true;
+	}
+	return taken;
+}
+
+/* The other host has proved its key; false if its node number is another's. */
+static bool ds_conn_trust(struct ds_conn *conn)
+{
+	bool good;
+
+	mutex_lock(&ds_conns_lock);
+	good = !ds_conn_node_taken(conn);
+	if (good) {
+		WRITE_ONCE(conn->trusted, true);
+		ds_conns_strangers -= conn->server;
+	}
+	mutex_unlock(&ds_conns_lock);
+	return good;
+}
+
+void ds_conn_handshake(struct ds_conn *conn, const struct ds_msg_hdr *hdr, const void *payload)
+{
+	struct ds_hs_out out;
+	int ret, up;
+
+	if (READ_ONCE(conn->state) != DS_CONN_NEW) {
+		ds_conn_close(conn, "a handshake message came after the handshake");
+		return;
+	}
+	up = ds_hs_input(&conn->hs, hdr, payload, &out);
+	trace_ds_handshake(conn->hs.peer.node, conn->server, "input", conn->hs.reject);
+	if (up == 1 && !ds_conn_trust(conn)) {
+		out = (struct ds_hs_out){ .type = DS_MSG_REFUSE, .status = DS_REJECT_NODE };
+		conn->hs.reject = DS_REJECT_NODE;
+		up = -EPROTO;
+	}
+	if (up == 1 && conn->server && ds_conn_server_up(conn)) {
+		ds_conn_close(conn, "no resources for an authenticated connection");
+		return;
+	}
+	if (out.type) {
+		ret = ds_failpoint(out.type == DS_MSG_AUTH_OK ? DS_FP_AUTH_OK : DS_FP_HELLO);
+		if (!ret)
+			ret = ds_msg_send_raw(conn, out.type, out.status, &out.payload, out.length);
+		if (ret && up >= 0)
+			ds_conn_close(conn, "the handshake could not be sent");
+	}
+	if (up < 0) {
+		conn->refused = conn->hs.reject;
+		ds_stat_inc(conn->stats, DS_STAT_HANDSHAKES_REFUSED);
+		ds_conn_close(conn, ds_reject_text(conn->hs.reject));
+	} else if (up == 1) {
+		complete_all(&conn->settled);
+		if (conn->server)
+			ds_event_peer(conn->hs.peer.node, true, true, NULL);
+	}
+}
+
+/* ---- heartbeat ---- */
+
+static void ds_conn_beat(struct ds_conn *conn)
+{
+	u64 start = ktime_get_ns();
+	int status, ret;
+	u32 none = 0;
+
+	ret = ds_msg_request(conn, DS_SERVICE_LINK, NULL, 0, NULL, &none, &status,
+			     DS_MISSED_BEATS * ds_heartbeat_ms, NULL);
+	if (ret == -ETIMEDOUT)
+		ds_conn_close(conn, "the other host does not answer heartbeats");
+	else if (!ret)
+		ds_qp_rtt(conn->ctrl.qp, ktime_get_ns() - start);
+}
+
+static void ds_conn_beat_work(struct work_struct *work)
+{
+	struct ds_conn *conn = container_of(to_delayed_work(work), struct ds_conn, beat_work);
+	u64 silence = 2ull * DS_MISSED_BEATS * ds_heartbeat_ms * NSEC_PER_MSEC;
+
+	if (READ_ONCE(conn->state) == DS_CONN_NEW) {
+		ds_conn_close(conn, "the handshake took too long");
+		return;
+	}
+	if (!conn->server)
+		ds_conn_beat(conn);
+	else if (ds_msg_heard_ns(conn) > max_t(u64, silence, 10ull * NSEC_PER_SEC))
+		ds_conn_close(conn, "the other host fell silent");
+
+	ds_conn_beat_after(conn, DS_CONN_UP, ds_heartbeat_ms);
+}
+
+/* ---- teardown ---- */
+
+static void ds_conn_all_lanes(struct ds_conn *conn, void (*fn)(struct ds_lane *lane))
+{
+	u32 i;
+
+	for (i = 0; i < DS_MAX_LANES; i++)
+		fn(&conn->bulk[i]);
+	fn(&conn->urgent);
+	fn(&conn->ctrl);
+}
+
+void ds_conn_close(struct ds_conn *conn, const char *reason)
+{
+	enum ds_conn_state old;
+
+	spin_lock_bh(&conn->lock);
+	old = conn->state;
+	if (old != DS_CONN_CLOSING) {
+		conn->state = DS_CONN_CLOSING;
+		conn->reason = reason;
+	}
+	spin_unlock_bh(&conn->lock);
+	if (old == DS_CONN_CLOSING)
+		return;
+	trace_ds_conn(conn->hs.peer.node, conn->server, reason);
+	if (old == DS_CONN_UP)
+		ds_stat_inc(conn->stats, DS_STAT_DISCONNECTS);
+	/* An opener that waits goes on, finds the state, and gives up. */
+	complete_all(&conn->settled);
+	ds_conn_all_lanes(conn, ds_lane_wake);
+	queue_work(ds_close_wq, &conn->close_work);
+}
+
+static void ds_conn_close_work(struct work_struct *work)
+{
+	struct ds_conn *conn = container_of(work, struct ds_conn, close_work);
+	bool was_up = conn->pd;
+
+	/* A lane in the making is whole or refused after this. */
+	mutex_lock(&conn->lanes_lock);
+	mutex_unlock(&conn->lanes_lock);
+
+	ds_conn_all_lanes(conn, ds_lane_break);
+	ds_msg_abort(conn);
+	cancel_delayed_work_sync(&conn->beat_work);
+	if (conn->server)
+		ds_segment_conn_gone(conn);
+	ds_conn_all_lanes(conn, ds_lane_destroy);
+	if (!conn->server)
+		ds_space_conn_down(conn);
+	ds_msg_close(conn);
+
+	if (conn->pd)
+		ds_pd_put(conn->pd);
+	if (conn->domain)
+		ds_domain_put(conn->domain);
+	if (was_up && conn->server)
+		ds_event_peer(conn->hs.peer.node, true, false, conn->reason);
+	if (conn->dev)
+		ds_device_put(conn->dev);
+
+	mutex_lock(&ds_conns_lock);
+	list_del_init(&conn->link);
+	ds_conns_accepted -= conn->server;
+	ds_conns_strangers -= conn->server && !conn->trusted;
+	ds_conns_gone++;
+	mutex_unlock(&ds_conns_lock);
+	complete_all(&conn->closed);
+	wake_up_all(&ds_conns_wait);
+	if (conn->peer)
+		ds_peer_conn_closed(conn->peer, conn);
+	ds_conn_put(conn);	/* the list's */
+}
+
+void ds_conn_wait_closed(struct ds_conn *conn)
+{
+	wait_for_completion(&conn->closed);
+}
+
+/* ---- look-up ---- */
+
+struct ds_qp *ds_conn_lane(struct ds_conn *conn, u32 hash)
+{
+	return conn->bulk[hash % conn->lanes].qp;
+}
+
+struct ds_conn *ds_conn_find(u32 node)
+{
+	struct ds_conn *conn, *found = NULL;
+
+	mutex_lock(&ds_conns_lock);
+	list_for_each_entry(conn, &ds_conns, link) {
+		if (READ_ONCE(conn->state) != DS_CONN_UP || conn->hs.peer.node != node)
+			continue;
+		if (!found || found->server)
+			found = conn;
+	}
+	if (found)
+		ds_conn_get(found);
+	mutex_unlock(&ds_conns_lock);
+	return found;
+}
+
+struct ds_conn *ds_conn_match_server(bool (*match)(struct ds_conn *conn, void *ctx), void *ctx)
+{
+	struct ds_conn *conn, *found = NULL;
+
+	mutex_lock(&ds_conns_lock);
+	list_for_each_entry(conn, &ds_conns, link) {
+		if (conn->server && match(conn, ctx)) {
+			ds_conn_get(conn);
+			found = conn;
+			break;
+		}
+	}
+	mutex_unlock(&ds_conns_lock);
+	return found;
+}
+
+bool ds_conn_room(void)
+{
+	bool room;
+
+	mutex_lock(&ds_conns_lock);
+	room = ds_conns_strangers < DS_MAX_STRANGERS &&
+	       ds_conns_accepted - ds_conns_strangers < ds_max_peers;
+	mutex_unlock(&ds_conns_lock);
+	return room;
+}
+
+int ds_conn_each_server(int (*fn)(struct ds_conn *conn, void *ctx), void *ctx)
+{
+	struct ds_conn *conn;
+	int ret = 0;
+
+	mutex_lock(&ds_conns_lock);
+	list_for_each_entry(conn, &ds_conns, link) {
+		if (conn->server)
+			ret = fn(conn, ctx);
+		if (ret)
+			break;
+	}
+	mutex_unlock(&ds_conns_lock);
+	return ret;
+}
+
+/* Close what is on @dev; true when nothing is. */
+static bool ds_conn_device_clear(struct ds_device *dev, const char *reason, u32 *gone)
+{
+	struct ds_conn *conn;
+	bool clear = true;
+
+	mutex_lock(&ds_conns_lock);
+	list_for_each_entry(conn, &ds_conns, link) {
+		if (!dev || conn->dev == dev) {
+			ds_conn_close(conn, reason);
+			clear = false;
+		}
+	}
+	*gone = ds_conns_gone;
+	mutex_unlock(&ds_conns_lock);
+	return clear;
+}
+
+void ds_conn_close_device(struct ds_device *dev, const char *reason)
+{
+	u32 gone;
+
+	while (!ds_conn_device_clear(dev, reason, &gone))
+		wait_event(ds_conns_wait, READ_ONCE(ds_conns_gone) != gone);
+}
+
+int ds_conn_init(void)
+{
+	return ds_hmac_init();
+}
+
+void ds_conn_exit(void)
+{
+	ds_conn_close_device(NULL, "the module is being unloaded");
+	WARN_ON_ONCE(!list_empty(&ds_conns));
+	ds_hmac_exit();
+}

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * DS: failpoints, and what debugfs shows.
+ *
+ *	/sys/kernel/debug/ds/failpoints/NAME	one file a failpoint
+ *	/sys/kernel/debug/ds/tokens		number of live tokens
+ *
+ * Write "fail ERRNO [COUNT]", "delay MS [COUNT]" or "off" to a failpoint; without
+ * COUNT it stays armed. The first line read back is what is left of the
+ * setting, the second is how often the failpoint has acted since the load.
+ *
+ * The static key counts the failpoints that somebody armed. One whose count has
+ * run out keeps its share until the next write, because a key is not to be
+ * flipped in the contexts in which failpoints are hit.
+ */
+#include <linux/capability.h>
+#include <linux/debugfs.h>
+#include <linux/delay.h>
+#include <linux/errno.h>
+#include <linux/fs.h>
+#include <linux/kernel.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/seq_file.h>
+#include <linux/spinlock.h>
+#include <linux/string.h>
+#include <linux/uaccess.h>
+#include "debug.h"
+#include "tokens.h"
+
+#define DS_FP_MAX_DELAY_MS	60000
+#define DS_FP_FOREVER		UINT_MAX
+
+enum ds_fp_mode {
+	DS_FP_OFF,
+	DS_FP_FAIL,
+	DS_FP_DELAY,
+};
+
+/**
+ * struct ds_fp - a failpoint
+ * @name: of its file
+ * @mode: what it does when it is hit
+ * @value: errno, or milliseconds
+ * @left: how often it still acts, DS_FP_FOREVER for always
+ * @hits: how often it has acted
+ * @holds_key: it is counted in ds_failpoints_armed; under ds_fp_arm_lock
+ *
+ * ds_fp_lock protects all but the last.
+ */
+struct ds_fp {
+	const char	*name;
+	enum ds_fp_mode	mode;
+	u32		value;
+	u32		left;
+	u64		hits;
+	bool		holds_key;
+};
+
+static struct ds_fp ds_fps[DS_FP_COUNT] = {
+	[DS_FP_CHAIN_POST]	= { .name = "chain_post" },
+	[DS_FP_CHAIN_PARTIAL]	= { .name = "chain_partial" },
+	[DS_FP_HELLO]		= { .name = "hello" },
+	[DS_FP_AUTH_OK]		= { .name = "auth_ok" },
+	[DS_FP_LANE_CONNECT]	= { .name = "lane_connect" },
+	[DS_FP_MSG_SEND]	= { .name = "msg_send" },
+	[DS_FP_SEG_ALLOC]	= { .name = "seg_alloc" },
+	[DS_FP_SEG_REGISTER]	= { .name = "seg_register" },
+	[DS_FP_SEG_REVOKE]	= { .name = "seg_revoke" },
+	[DS_FP_ATTACH_KEYS]	= { .name = "attach_keys" },
+};
+
+static DEFINE_SPINLOCK(ds_fp_lock);	/* inside ds_fp_arm_lock */
+static DEFINE_MUTEX(ds_fp_arm_lock);
+static struct dentry *ds_debugfs;
+
+DEFINE_STATIC_KEY_FALSE(ds_failpoints_armed);
+
+int __ds_failpoint(enum ds_failpoint which)
+{
+	struct ds_fp *fp = &ds_fps[which];
+	enum ds_fp_mode mode;
+	unsigned long flags;
+	u32 value;
+
+	spin_lock_irqsave(&ds_fp_lock, flags);
+	mode = fp->mode;
+	value = fp->value;
+	if (mode != DS_FP_OFF) {
+		fp->hits++;
+		if (fp->left != DS_FP_FOREVER && --fp->left == 0)
+			fp->mode = DS_FP_OFF;
+	}
+	spin_unlock_irqrestore(&ds_fp_lock, flags);
+
+	switch (mode) {
+	case DS_FP_FAIL:
+		return -(int)value;
+	case DS_FP_DELAY:
+		msleep(value);
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+static void ds_fp_set(struct ds_fp *fp, enum ds_fp_mode mode, u32 value, u32 count)
+{
+	bool arm = mode != DS_FP_OFF;
+
+	mutex_lock(&ds_fp_arm_lock);
+	spin_lock_irq(&ds_fp_lock);
+	fp->mode = mode;
+	fp->value = value;
+	fp->left = count;
+	spin_unlock_irq(&ds_fp_lock);
+
+	if (arm && !fp->holds_key)
+		static_branch_inc(&ds_failpoints_armed);
+	else if (!arm && fp->holds_key)
+		static_branch_dec(&ds_failpoints_armed);
+	fp->holds_key = arm;
+	mutex_unlock(&ds_fp_arm_lock);
+}
+
+/* The next word of *@text, NULL at its end. */
+static char *ds_fp_word(char **text)
+{
+	char *word;
+
+	do {
+		word = strsep(text, " \t\n");
+	} while (word && !*word);
+	return word;
+}
+
+static int ds_fp_parse(struct ds_fp *fp, char *text)
+{
+	u32 value, limit, count = DS_FP_FOREVER;
+	enum ds_fp_mode mode;
+	char *word;
+
+	word = ds_fp_word(&text);
+	if (!word)
+		return -EINVAL;
+	if (!strcmp(word, "off")) {
+		if (ds_fp_word(&text))
+			return -EINVAL;
+		ds_fp_set(fp, DS_FP_OFF, 0, 0);
+		return 0;
+	}
+	if (!strcmp(word, "fail")) {
+		mode = DS_FP_FAIL;
+		limit = MAX_ERRNO;
+	} else if (!strcmp(word, "delay")) {
+		mode = DS_FP_DELAY;
+		limit = DS_FP_MAX_DELAY_MS;
+	} else {
+		return -EINVAL;
+	}
+
+	word = ds_fp_word(&text);
+	if (!word || kstrtou32(word, 10, &value) || !value || value > limit)
+		return -EINVAL;
+	word = ds_fp_word(&text);
+	if (word && (kstrtou32(word, 10, &count) || !count || ds_fp_word(&text)))
+		return -EINVAL;
+
+	ds_fp_set(fp, mode, value, count);
+	return 0;
+}
+
+static ssize_t ds_fp_write(struct file *file, const char __user *data, size_t length, loff_t *pos)
+{
+	struct ds_fp *fp = file_inode(file)->i_private;
+	char text[48];
+	int err;
+
+	if (!capable(CAP_SYS_ADMIN))
+		return -EPERM;
+	if (length >= sizeof(text))
+		return -EINVAL;
+	if (copy_from_user(text, data, length))
+		return -EFAULT;
+	text[length] = '\0';
+	if (strlen(text) != length)
+		return -EINVAL;
+
+	err = ds_fp_parse(fp, text);
+	return err ?: length;
+}
+
+static int ds_fp_show(struct seq_file *m, void *unused)
+{
+	struct ds_fp now;
+
+	spin_lock_irq(&ds_fp_lock);
+	now = *(struct ds_fp *)m->private;
+	spin_unlock_irq(&ds_fp_lock);
+
+	if (now.mode == DS_FP_OFF)
+		seq_puts(m, "off");
+	else
+		seq_printf(m, "%s %u", now.mode == DS_FP_FAIL ? "fail" : "delay", now.value);
+	if (now.mode != DS_FP_OFF && now.left != DS_FP_FOREVER)
+		seq_printf(m, " %u", now.left);
+	seq_printf(m, "\nhits %llu\n", now.hits);
+	return 0;
+}
+
+static int ds_fp_open(struct inode *inode, struct file *file)
+{
+	return single_open(file, ds_fp_show, inode->i_private);
+}
+
+static const struct file_operations ds_fp_fops = {
+	.owner		= THIS_MODULE,
+	.open		= ds_fp_open,
+	.read		= seq_read,
+	.write		= ds_fp_write,
+	.llseek		= seq_lseek,
+	.release	= single_release,
+};
+
+static int ds_tokens_show(struct seq_file *m, void *unused)
+{
+	seq_printf(m, "%u\n", ds_token_count(&ds_tokens));
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(ds_tokens);
+
+/* The module works without debugfs, so its errors are not looked at. */
+void ds_debug_init(void)
+{
+	struct dentry *failpoints;
+	int i;
+
+	ds_debugfs = debugfs_create_dir("ds", NULL);
+	failpoints = debugfs_create_dir("failpoints", ds_debugfs);
+	for (i = 0; i < DS_FP_COUNT; i++)
+		debugfs_create_file(ds_fps[i].name, 0600, failpoints, &ds_fps[i], &ds_fp_fops);
+	debugfs_create_file("tokens", 0400, ds_debugfs, NULL, &ds_tokens_fops);
+}
+
+void ds_debug_exit(void)
+{
+	debugfs_remove(ds_debugfs);
+}

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * DS: parameters, start and end of the module.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/kernel.h>
+#include <linux/module.h>
+#include <linux/moduleparam.h>
+#include <linux/reboot.h>
+#include <linux/suspend.h>
+#include <linux/sysfs.h>
+#include <linux/workqueue.h>
+#include <net/genetlink.h>
+#include <uapi/ds/netlink.h>
+#include <uapi/ds/wire.h>
+#include "chardev.h"
+#include "conn.h"
+#include "debug.h"
+#include "device.h"
+#include "domain.h"
+#include "msg.h"
+#include "netlink.h"
+#include "params.h"
+#include "peer.h"
+#include "rdm/segment.h"
+#include "rdm/space.h"
+#include "tokens.h"
+
+/* A parameter and its range; the module is not loaded with a value outside. */
+struct ds_param {
+	unsigned int	*value;
+	unsigned int	min;
+	unsigned int	max;
+};
+
+static int ds_param_set(const char *text, const struct kernel_param *kp)
+{
+	const struct ds_param *param = kp->arg;
+	unsigned int value;
+
+	if (!text || kstrtouint(text, 0, &value) || value < param->min || value > param->max) {
+		pr_err("parameter %s must be a number from %u to %u, not \"%s\"\n",
+		       kp->name, param->min, param->max, text ?: "");
+		return -EINVAL;
+	}
+	*param->value = value;
+	return 0;
+}
+
+static int ds_param_get(char *text, const struct kernel_param *kp)
+{
+	const struct ds_param *param = kp->arg;
+
+	return sysfs_emit(text, "%u\n", *param->value);
+}
+
+static const struct kernel_param_ops ds_param_ops = {
+	.set = ds_param_set,
+	.get = ds_param_get,
+};
+
+unsigned int ds_port = DS_WIRE_PORT;
+static struct ds_param ds_param_port = { &ds_port, 1024, 65535 };
+module_param_cb(port, &ds_param_ops, &ds_param_port, 0444);
+__MODULE_PARM_TYPE(port, "uint");
+MODULE_PARM_DESC(port,
+		 "Port on which peers connect, 1024 to 65535 (default 18527)");
+
+unsigned int ds_qp_mul_factor = 2;
+static struct ds_param ds_param_qp_mul_factor = { &ds_qp_mul_factor, 1, DS_MAX_LANES };
+module_param_cb(qp_mul_factor, &ds_param_ops, &ds_param_qp_mul_factor, 0444);
+__MODULE_PARM_TYPE(qp_mul_factor, "uint");
+MODULE_PARM_DESC(qp_mul_factor,
+		 "Bulk queue pairs for each pair of NICs, 1 to 32 (default 2)");
+
+unsigned int ds_heartbeat_ms = 1000;
+static struct ds_param ds_param_heartbeat_ms = { &ds_heartbeat_ms, 100, 10000 };
+module_param_cb(heartbeat_ms, &ds_param_ops, &ds_param_heartbeat_ms, 0444);
+__MODULE_PARM_TYPE(heartbeat_ms, "uint");
+MODULE_PARM_DESC(heartbeat_ms,
+		 "Milliseconds between heartbeats, 100 to 10000; a peer is gone after five (default 1000)");
+
+unsigned int ds_sq_size = 512;
+static struct ds_param ds_param_sq_size = { &ds_sq_size, 64, 4096 };
+module_param_cb(sq_size, &ds_param_ops, &ds_param_sq_size, 0444);
+__MODULE_PARM_TYPE(sq_size, "uint");
+MODULE_PARM_DESC(sq_size,
+		 "Work requests in a bulk send queue, 64 to 4096 (default 512)");
+
+unsigned int ds_max_buf_mb = 1024;
+static struct ds_param ds_param_max_buf_mb = { &ds_max_buf_mb, 1, UINT_MAX };
+module_param_cb(max_buf_mb, &ds_param_ops, &ds_param_max_buf_mb, 0444);
+__MODULE_PARM_TYPE(max_buf_mb, "uint");
+MODULE_PARM_DESC(max_buf_mb,
+		 "Most MiB of buffers of one open /dev/ds, at least 1 (default 1024)");
+
+unsigned int ds_max_seg_mb;
+static struct ds_param ds_param_max_seg_mb = { &ds_max_seg_mb, 0, UINT_MAX };
+module_param_cb(max_seg_mb, &ds_param_ops, &ds_param_max_seg_mb, 0444);
+__MODULE_PARM_TYPE(max_seg_mb, "uint");
+MODULE_PARM_DESC(max_seg_mb,
+		 "Most MiB of segments of this host, 0 for no limit but the memory (default 0)");
+
+unsigned int ds_max_peers = 256;
+static struct ds_param ds_param_max_peers = { &ds_max_peers, 1, 4096 };
+module_param_cb(max_peers, &ds_param_ops, &ds_param_max_peers, 0444);
+__MODULE_PARM_TYPE(max_peers, "uint");
+MODULE_PARM_DESC(max_peers,
+		 "Most hosts that may be connected to this host, 1 to 4096 (default 256)");
+
+unsigned int ds_max_attaches = 4096;
+static struct ds_param ds_param_max_attaches = { &ds_max_attaches, 1, 65536 };
+module_param_cb(max_attaches, &ds_param_ops, &ds_param_max_attaches, 0444);
+__MODULE_PARM_TYPE(max_attaches, "uint");
+MODULE_PARM_DESC(max_attaches,
+		 "Most segments that one peer may attach, 1 to 65536 (default 4096)");
+
+struct workqueue_struct *ds_wq;
+struct workqueue_struct *ds_close_wq;
+
+/*
+ * The host goes down or into another kernel: no peer may write to its memory
+ * any more. Nobody gets in again once the listener is gone.
+ */
+static int ds_reboot(struct notifier_block *nb, unsigned long event, void *unused)
+{
+	ds_listen_stop();
+	ds_conn_close_device(NULL, "the host shuts down");
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block ds_reboot_nb = {
+	.notifier_call = ds_reboot,
+};
+
+/* Peers cannot wait for memory that sleeps. */
+static int ds_suspend(struct notifier_block *nb, unsigned long event, void *unused)
+{
+	if (event != PM_SUSPEND_PREPARE && event != PM_HIBERNATION_PREPARE)
+		return NOTIFY_DONE;
+	if (!ds_segment_any())
+		return NOTIFY_DONE;
+	pr_warn("no suspend while memory is exported; delete the segments first\n");
+	return notifier_from_errno(-EBUSY);
+}
+
+static struct notifier_block ds_suspend_nb = {
+	.notifier_call = ds_suspend,
+};
+
+static int __init ds_init(void)
+{
+	int err;
+
+	ds_node_init();
+	ds_debug_init();
+
+	/*
+	 * Not WQ_MEM_RECLAIM: no memory is freed by way of DS, and the connection
+	 * manager, on which the teardown waits, has no rescuer either.
+	 */
+	ds_wq = alloc_workqueue("ds", WQ_UNBOUND, 0);
+	if (!ds_wq) {
+		err = -ENOMEM;
+		goto err_debug;
+	}
+	/*
+	 * Work on ds_wq waits for teardowns. If these were queued there too, enough
+	 * peers that fail at once would take all its places and wait for ever.
+	 */
+	ds_close_wq = alloc_workqueue("ds_close", WQ_UNBOUND, WQ_MAX_ACTIVE);
+	if (!ds_close_wq) {
+		err = -ENOMEM;
+		goto err_wq;
+	}
+	err = ds_tokens_init();
+	if (err)
+		goto err_close_wq;
+	err = ds_msg_init();
+	if (err)
+		goto err_tokens;
+	err = ds_segment_init();
+	if (err)
+		goto err_msg;
+	err = ds_space_init();
+	if (err)
+		goto err_segment;
+	err = ds_conn_init();
+	if (err)
+		goto err_space;
+	err = ds_device_init();
+	if (err)
+		goto err_conn;
+	err = ds_netlink_init();
+	if (err)
+		goto err_device;
+	err = ds_chardev_init();
+	if (err)
+		goto err_netlink;
+	err = ds_listen_start();
+	if (err)
+		goto err_chardev;
+	err = register_reboot_notifier(&ds_reboot_nb);
+	if (err)
+		goto err_listen;
+	err = register_pm_notifier(&ds_suspend_nb);
+	if (err)
+		goto err_reboot;
+	return 0;
+
+err_reboot:
+	unregister_reboot_notifier(&ds_reboot_nb);
+err_listen:
+	ds_listen_stop();
+err_chardev:
+	ds_chardev_exit();
+err_netlink:
+	ds_netlink_exit();
+	ds_peer_exit();
+err_device:
+	ds_device_exit();
+err_conn:
+	ds_conn_exit();
+err_space:
+	ds_space_exit();
+err_segment:
+	ds_segment_exit();
+err_msg:
+	ds_msg_exit();
+err_tokens:
+	ds_tokens_exit();
+err_close_wq:
+	destroy_workqueue(ds_close_wq);
+err_wq:
+	destroy_workqueue(ds_wq);
+err_debug:
+	ds_debug_exit();
+	ds_domain_exit();
+	return err;
+}
+
+/*
+ * Nobody has /dev/ds open, or the module would not be unloaded. First no host
+ * and no command gets in, then all connections go, then what they used.
+ */
+static void __exit ds_exit(void)
+{
+	unregister_pm_notifier(&ds_suspend_nb);
+	unregister_reboot_notifier(&ds_reboot_nb);
+	ds_listen_stop();
+	ds_chardev_exit();
+	ds_peer_exit();		/* commands that wait for a peer end, too */
+	ds_netlink_exit();
+	ds_peer_exit();		/* what a last command has added */
+	ds_conn_close_device(NULL, "the module is unloaded");
+	ds_device_exit();
+	ds_conn_exit();
+	ds_space_exit();
+	ds_segment_exit();
+	ds_msg_exit();
+	ds_tokens_exit();
+	destroy_workqueue(ds_close_wq);
+	destroy_workqueue(ds_wq);
+	ds_debug_exit();
+	ds_domain_exit();
+}
+
+module_init(ds_init);
+module_exit(ds_exit);
+
+MODULE_DESCRIPTION("Disaggregated memory: memory of other hosts over RDMA");
+MODULE_LICENSE("GPL");
+MODULE_VERSION("0.1.0");
+MODULE_ALIAS_GENL_FAMILY(DS_GENL_NAME);

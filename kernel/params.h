@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * DS: module parameters (main.c; docs/parameters.md).
+ */
+#ifndef _DS_PARAMS_H
+#define _DS_PARAMS_H
+
+#include <linux/types.h>
+
+extern unsigned int ds_port;		/* UDP/RoCE service port of the listener */
+extern unsigned int ds_qp_mul_factor;	/* bulk queue pairs for each pair of NICs */
+extern unsigned int ds_heartbeat_ms;	/* between heartbeats; a peer is gone after five */
+extern unsigned int ds_sq_size;		/* work requests in a bulk send queue */
+extern unsigned int ds_max_buf_mb;	/* buffers of one open file, MiB */
+extern unsigned int ds_max_seg_mb;	/* segments of the host, MiB, 0: memory is the limit */
+extern unsigned int ds_max_peers;	/* connections that other hosts may make to us */
+extern unsigned int ds_max_attaches;	/* segments that one peer may attach */
+
+extern struct workqueue_struct *ds_wq;	/* unbound, for work that sleeps */
+extern struct workqueue_struct *ds_close_wq;	/* for teardowns, which ds_wq's work waits for */
+
+#endif

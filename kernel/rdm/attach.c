@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * DS: attachments, the segments of peers that this host uses, and their keys.
+ *
+ * Each time a connection comes up, the keys are asked for anew, as they may
+ * have changed with the other host's device. A set of keys belongs to one
+ * connection and dies with it.
+ */
+#include <linux/slab.h>
+#include <uapi/ds/ioctl.h>
+#include <uapi/ds/netlink.h>
+#include <uapi/ds/wire.h>
+#include "attach.h"
+#include "conn.h"
+#include "debug.h"
+#include "msg.h"
+#include "space.h"
+#include "tokens.h"
+
+#define DS_DETACH_MS	2000
+
+static void ds_keyset_free(struct ds_keyset *keys)
+{
+	u32 i;
+
+	for (i = 0; i < keys->chunks && keys->tokens[i]; i++)
+		ds_token_end(keys->tokens[i]);
+	ds_conn_put(keys->conn);
+	kvfree_rcu(keys, rcu);
+}
+
+void ds_keyset_put(struct ds_keyset *keys)
+{
+	if (refcount_dec_and_test(&keys->users))
+		complete(&keys->unused);
+}
+
+struct ds_keyset *ds_keyset_get(struct ds_space *space, u32 server, u32 *node, int *err)
+{
+	struct ds_keyset *keys = NULL;
+	struct ds_attach *a;
+
+	*node = 0;
+	*err = -ENXIO;
+	rcu_read_lock();
+	a = rcu_dereference(space->servers[server]);
+	if (a) {
+		*node = a->node;
+		keys = rcu_dereference(a->keys);
+		if (keys && !refcount_inc_not_zero(&keys->users))
+			keys = NULL;
+		if (!keys) {
+			switch (READ_ONCE(a->state)) {
+			case DS_ATTACH_LOST:
+				*err = -ENODATA;
+				break;
+			case DS_ATTACH_REVOKED:
+				*err = -EKEYREVOKED;
+				break;
+			default:
+				*err = -ENOTCONN;
+			}
+		}
+	}
+	rcu_read_unlock();
+	return keys;
+}
+
+struct ds_attach *ds_attach_create(u32 node, u64 segment)
+{
+	struct ds_attach *a = kzalloc(sizeof(*a), GFP_KERNEL);
+
+	if (a) {
+		a->node = node;
+		a->segment = segment;
+		a->state = DS_ATTACH_DOWN;
+	}
+	return a;
+}
+
+/*
+ * An errno of an answer, if it is one that a node has reason to give: others
+ * mean something else to our caller, -EINTR and -ERESTARTSYS for one.
+ */
+static int ds_attach_status(int status)
+{
+	switch (status) {
+	case -ENOENT:
+	case -EACCES:
+	case -EPERM:
+	case -EDQUOT:
+	case -EAGAIN:
+	case -EINVAL:
+	case -ENOMEM:
+	case -ENOTCONN:
+	case -ENODEV:
+	case -EIO:
+	case -EOPNOTSUPP:
+	case -ECONNREFUSED:
+		return status;
+	default:
+		return -EPROTO;
+	}
+}
+
+/* One request for keys from chunk @first on; @out has room for DS_MSG_MAX_PAYLOAD. */
+static int ds_attach_ask(struct ds_attach *a, struct ds_conn *conn, u32 first, u32 timeout_ms,
+			 struct ds_seg_keys *out)
+{
+	struct ds_seg_req req = {
+		.verb		= cpu_to_le32(DS_SEG_ATTACH),
+		.first		= cpu_to_le32(first),
+		.segment	= cpu_to_le64(a->segment),
+	};
+	u32 length = DS_MSG_MAX_PAYLOAD;
+	int ret, status;
+
+	ret = ds_msg_request(conn, DS_SERVICE_SEGMENT, &req, sizeof(req), out, &length,
+			     &status, timeout_ms, NULL);
+	if (ret)
+		return ret;
+	if (status)
+		return ds_attach_status(status);
+	if (length < sizeof(*out) || le32_to_cpu(out->first) != first ||
+	    le32_to_cpu(out->count) > DS_SEG_KEYS_MAX || !out->count ||
+	    length != struct_size(out, rkeys, le32_to_cpu(out->count)))
+		return -EPROTO;
+	return 0;
+}
+
+static struct ds_keyset *ds_keyset_create(const struct ds_seg_keys *first, struct ds_conn *conn,
+					  u64 max_length)
+{
+	u64 length = le64_to_cpu(first->length);
+	u32 shift = le32_to_cpu(first->chunk_shift);
+	struct ds_keyset *keys;
+	u64 chunks;
+
+	if (!length || shift < PAGE_SHIFT || shift > 30)
+		return ERR_PTR(-EPROTO);
+	if (length > max_length)
+		return ERR_PTR(-EFBIG);
+	chunks = DIV_ROUND_UP_ULL(length, 1ull << shift);
+	if (chunks > 1u << DS_TOKEN_INDEX_BITS)
+		return ERR_PTR(-EPROTO);	/* more than there are tokens */
+	keys = kvzalloc(struct_size(keys, tokens, chunks), GFP_KERNEL_ACCOUNT);
+	if (!keys)
+		return ERR_PTR(-ENOMEM);
+	refcount_set(&keys->users, 1);
+	init_completion(&keys->unused);
+	keys->length = length;
+	keys->access = le32_to_cpu(first->access) & DS_ACCESS_ALL;
+	keys->chunk_shift = shift;
+	keys->chunks = chunks;
+	keys->conn = conn;
+	ds_conn_get(conn);
+	return keys;
+}
+
+static int ds_keyset_add(struct ds_keyset *keys, const struct ds_seg_keys *part, u64 owner)
+{
+	u32 first = le32_to_cpu(part->first), count = le32_to_cpu(part->count);
+	struct ds_token_desc desc = { .type = DS_TOKEN_MR, .access = keys->access,
+				      .owner = owner };
+	u32 i;
+	int ret;
+
+	if (le64_to_cpu(part->length) != keys->length ||
+	    le32_to_cpu(part->chunk_shift) != keys->chunk_shift ||
+	    count > keys->chunks - first)
+		return -EPROTO;
+	for (i = first; i < first + count; i++) {
+		desc.key = le32_to_cpu(part->rkeys[i - first]);
+		desc.base = (u64)i << keys->chunk_shift;
+		desc.length = min(1ull << keys->chunk_shift, keys->length - desc.base);
+		ret = ds_token_create(&ds_tokens, &desc, &keys->tokens[i]);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+static struct ds_keyset *ds_attach_fetch(struct ds_attach *a, struct ds_conn *conn,
+					 u64 max_length, u32 timeout_ms)
+{
+	u64 deadline = ktime_get_ns() + (u64)timeout_ms * NSEC_PER_MSEC;
+	struct ds_keyset *keys = NULL;
+	struct ds_seg_keys *part;
+	u32 next = 0;
+	int ret;
+
+	part = kmalloc(DS_MSG_MAX_PAYLOAD, GFP_KERNEL);
+	if (!part)
+		return ERR_PTR(-ENOMEM);
+	do {
+		s64 left = deadline - ktime_get_ns();
+
+		ret = left > 0 ? ds_attach_ask(a, conn, next, left / NSEC_PER_MSEC + 1, part) :
+				 -ETIMEDOUT;
+		if (ret)
+			break;
+		if (!keys) {
+			keys = ds_keyset_create(part, conn, max_length);
+			if (IS_ERR(keys)) {
+				ret = PTR_ERR(keys);
+				keys = NULL;
+				break;
+			}
+		}
+		ret = ds_keyset_add(keys, part, a->segment);
+		next += le32_to_cpu(part->count);
+	} while (!ret && next < keys->chunks);
+	kfree(part);
+	if (!ret)
+		ret = ds_failpoint(DS_FP_ATTACH_KEYS);
+	if (ret && keys)
+		ds_keyset_free(keys);
+	return ret ? ERR_PTR(ret) : keys;
+}
+
+int ds_attach_up(struct ds_attach *a, struct ds_conn *conn, u64 max_length, u32 timeout_ms)
+{
+	struct ds_keyset *keys;
+
+	if (a->incarnation && a->incarnation != conn->hs.peer.incarnation)
+		return -ENODATA;	/* the number may stand for another segment now */
+	keys = ds_attach_fetch(a, conn, max_length, timeout_ms);
+	if (IS_ERR(keys))
+		return PTR_ERR(keys);
+	if (READ_ONCE(conn->state) != DS_CONN_UP) {
+		/* Its end has been told already, or waits for our caller's lock. */
+		ds_keyset_free(keys);
+		return -ENOTCONN;
+	}
+	a->incarnation = conn->hs.peer.incarnation;
+	a->length = keys->length;
+	a->access = keys->access;
+	a->chunks = keys->chunks;
+	rcu_assign_pointer(a->keys, keys);
+	WRITE_ONCE(a->state, DS_ATTACH_UP);
+	return 0;
+}
+
+void ds_attach_down(struct ds_attach *a, u32 state)
+{
+	struct ds_keyset *keys = rcu_dereference_protected(a->keys, true);
+
+	WRITE_ONCE(a->state, state);
+	RCU_INIT_POINTER(a->keys, NULL);
+	if (!keys)
+		return;
+	if (!refcount_dec_and_test(&keys->users))
+		wait_for_completion(&keys->unused);
+	ds_keyset_free(keys);
+}
+
+static void ds_attach_tell(struct ds_attach *a, struct ds_conn *conn)
+{
+	struct ds_seg_req req = {
+		.verb		= cpu_to_le32(DS_SEG_DETACH),
+		.segment	= cpu_to_le64(a->segment),
+	};
+	int status;
+
+	/* If this is lost, the node drops the keys with the connection. */
+	ds_msg_request(conn, DS_SERVICE_SEGMENT, &req, sizeof(req), NULL, NULL, &status,
+		       DS_DETACH_MS, NULL);
+}
+
+void ds_attach_release(struct ds_attach *a)
+{
+	struct ds_keyset *keys = rcu_dereference_protected(a->keys, true);
+	struct ds_conn *conn = keys ? keys->conn : NULL;
+
+	if (conn)
+		ds_conn_get(conn);
+	ds_attach_down(a, DS_ATTACH_DOWN);
+	if (conn) {
+		ds_attach_tell(a, conn);
+		ds_conn_put(conn);
+	}
+	kfree_rcu(a, rcu);
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+/*
+ * DS: all that the portable core may use (docs/design.md rule 1).
+ *
+ * A core file includes this file, its own headers and those of
+ * include/uapi/ds, and nothing else; so it compiles into ds.ko and into user
+ * space, where it is tested. Names are the kernel's where the kernel has the
+ * same thing, and begin with ds_ where the two worlds differ.
+ *
+ *  types		u8 to u64, s8 to s64, bool, size_t, NULL, __le16 to __le64
+ *  byte order		cpu_to_le16() to le64_to_cpu()
+ *  shared words	READ_ONCE, WRITE_ONCE, smp_load_acquire, smp_store_release,
+ *			ds_cmpxchg64 (returns the old value, orders fully)
+ *  spinlock		ds_spin_t, ds_spin_init, ds_spin_lock, ds_spin_unlock
+ *  memory		ds_alloc (zeroed, may sleep, NULL if there is none), ds_free,
+ *			memcpy, memset, memcmp
+ *  time		ds_mono_ns
+ *  checks		crc32c (seed in, no inversion), hash_64, ilog2
+ *  the rest		static_assert, ARRAY_SIZE, container_of, min, max,
+ *			ds_array_index_nospec, errno numbers
+ */
+#ifndef DS_SHIM_H
+#define DS_SHIM_H
+
+#if !defined(__LP64__) || !(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)
+#error "DS needs a 64-bit little-endian machine"
+#endif
+
+#ifdef __KERNEL__
+
+#include <linux/atomic.h>
+#include <linux/build_bug.h>
+#include <linux/crc32c.h>
+#include <linux/errno.h>
+#include <linux/hash.h>
+#include <linux/kernel.h>
+#include <linux/log2.h>
+#include <linux/minmax.h>
+#include <linux/mm.h>
+#include <linux/nospec.h>
+#include <linux/slab.h>
+#include <linux/spinlock.h>
+#include <linux/string.h>
+#include <linux/timekeeping.h>
+#include <linux/types.h>
+
+#define ds_cmpxchg64(p, old, new)	cmpxchg64(p, old, new)
+
+#define ds_spin_t			spinlock_t
+#define ds_spin_init(lock)		spin_lock_init(lock)
+#define ds_spin_lock(lock)		spin_lock(lock)
+#define ds_spin_unlock(lock)		spin_unlock(lock)
+
+#define ds_alloc(size)			kvzalloc(size, GFP_KERNEL_ACCOUNT)
+#define ds_free(p)			kvfree(p)
+
+#define ds_mono_ns()			ktime_get_ns()
+#define ds_array_index_nospec(i, n)	array_index_nospec(i, n)
+
+#else /* user space */
+
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <linux/types.h>
+
+typedef __u8 u8;
+typedef __u16 u16;
+typedef __u32 u32;
+typedef __u64 u64;
+typedef __s8 s8;
+typedef __s16 s16;
+typedef __s32 s32;
+typedef __s64 s64;
+
+#define cpu_to_le16(x)			((__le16)(u16)(x))
+#define cpu_to_le32(x)			((__le32)(u32)(x))
+#define cpu_to_le64(x)			((__le64)(u64)(x))
+#define le16_to_cpu(x)			((u16)(x))
+#define le32_to_cpu(x)			((u32)(x))
+#define le64_to_cpu(x)			((u64)(x))
+
+/* The compiler's atomics, because the thread sanitizer understands them. */
+#define READ_ONCE(x)			__atomic_load_n(&(x), __ATOMIC_RELAXED)
+#define WRITE_ONCE(x, value)		__atomic_store_n(&(x), value, __ATOMIC_RELAXED)
+/* What was written before the release is seen after the acquire. */
+#define smp_load_acquire(p)		__atomic_load_n(p, __ATOMIC_ACQUIRE)
+/* See above. */
+#define smp_store_release(p, value)	__atomic_store_n(p, value, __ATOMIC_RELEASE)
+
+static inline u64 ds_cmpxchg64(u64 *p, u64 old, u64 new_value)
+{
+	__atomic_compare_exchange_n(p, &old, new_value, false,
+				    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	return old;
+}
+
+#define ds_spin_t			pthread_mutex_t
+#define ds_spin_init(lock)		pthread_mutex_init(lock, NULL)
+#define ds_spin_lock(lock)		pthread_mutex_lock(lock)
+#define ds_spin_unlock(lock)		pthread_mutex_unlock(lock)
+
+#define ds_alloc(size)			calloc(1, size)
+#define ds_free(p)			free(p)
+
+static inline u64 ds_mono_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (u64)now.tv_sec * 1000000000u + (u64)now.tv_nsec;
+}
+
+#define ds_array_index_nospec(i, n)	(i)
+
+/* Four bits a step: the reversed polynomial is 0x82f63b78. */
+static inline u32 crc32c(u32 crc, const void *data, unsigned int length)
+{
+	static const u32 step[16] = {
+		0x00000000, 0x105ec76f, 0x20bd8ede, 0x30e349b1,
+		0x417b1dbc, 0x5125dad3, 0x61c69362, 0x7198540d,
+		0x82f63b78, 0x92a8fc17, 0xa24bb5a6, 0xb21572c9,
+		0xc38d26c4, 0xd3d3e1ab, 0xe330a81a, 0xf36e6f75,
+	};
+	const u8 *p = (const u8 *)data;
+
+	while (length--) {
+		crc ^= *p++;
+		crc = crc >> 4 ^ step[crc & 15];
+		crc = crc >> 4 ^ step[crc & 15];
+	}
+	return crc;
+}
+
+static inline u32 hash_64(u64 value, unsigned int bits)
+{
+	return (u32)(value * 0x61c8864680b583ebull >> (64 - bits));
+}
+
+#define ilog2(n)			(63 - __builtin_clzll(n))
+#define ARRAY_SIZE(a)			(sizeof(a) / sizeof((a)[0]))
+#define container_of(p, type, member)	\
+	((type *)((char *)(p) - offsetof(type, member)))
+
+/* C++ has its own. As in the kernel, both sides must have the same type. */
+#ifndef __cplusplus
+#define DS_SHIM_PICK(a, b, op) ({		\
+	__typeof__(a) a_ = (a);			\
+	__typeof__(b) b_ = (b);			\
+	(void)(&a_ == &b_);			\
+	a_ op b_ ? a_ : b_; })
+#define min(a, b)			DS_SHIM_PICK(a, b, <)
+#define max(a, b)			DS_SHIM_PICK(a, b, >)
+#endif
+
+#endif /* __KERNEL__ */
+
+#endif /* DS_SHIM_H */
