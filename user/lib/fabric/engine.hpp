@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// ds::fabric::Engine: runs requests on a backend: divides them, tries again
+// what may be tried again, counts, and bounds how much is under way.
+//
+// Locks: none of its own. What several threads share is atomic; a request's
+// parts are each touched by one thread at a time, and the last one to end
+// finishes the request.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include <ds/ds.h>
+#include <ds/fabric.hpp>
+
+namespace ds::fabric {
+
+class Transfer;
+struct Request;
+
+class Engine {
+public:
+    Engine(std::unique_ptr<Fabric> fabric, uint32_t max_outstanding);
+
+    Fabric &fabric() { return *fabric_; }
+
+    /// ds_execute(), ds_submit(), ds_fabric_poll(), ds_fabric_outstanding().
+    int execute(std::span<const ds_operation> ops, uint32_t timeout_ms, ds_result *results);
+    int submit(std::span<const ds_operation> ops, uint32_t timeout_ms, ds_result *results,
+               ds_done_fn done, void *arg);
+    int poll(uint32_t timeout_ms) { return fabric_->poll(timeout_ms); }
+    size_t outstanding() const { return requests_; }
+
+    /// Ends all requests; further ones are refused with ESHUTDOWN.
+    void close();
+
+    void counters(ds_counters &out) const;
+    void count_sent() { messages_sent_++; }
+    void count_received() { messages_received_++; }
+
+private:
+    int plan(Transfer &transfer, std::span<const ds_operation> ops, ds_result *results) const;
+    void attempt(Transfer &transfer, uint64_t deadline);
+    int report(const Transfer &transfer, size_t operations, ds_result *results);
+    uint64_t deadline(uint32_t timeout_ms) const;
+    bool reserve(size_t pieces);
+
+    static void chain_ended(Chain &chain);
+    bool rerun(Request &request, size_t part);
+    void finish(Request *request);
+
+    std::unique_ptr<Fabric> fabric_;
+    const size_t max_outstanding_;
+    std::atomic<size_t> outstanding_{0};  // pieces
+    std::atomic<size_t> requests_{0};
+    std::atomic<bool> closing_{false};
+
+    std::atomic<uint64_t> reads_{0}, writes_{0}, atomics_{0};
+    std::atomic<uint64_t> bytes_read_{0}, bytes_written_{0};
+    std::atomic<uint64_t> failed_{0}, unknown_{0}, retries_{0};
+    std::atomic<uint64_t> messages_sent_{0}, messages_received_{0};
+};
+
+}  // namespace ds::fabric

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+# libdsuser and what is built with it. Included by the top-level Makefile;
+# `make -f user/lib/lib.mk lib` works alone too.
+#
+#   lib           libdsuser.so, libdsnetlink.a (internal, for dsctl), libdsuser.pc
+#   lib-examples  user/lib/examples and selftest, against a library installed in the build folder
+#   install-lib   into $(DESTDIR)$(PREFIX)
+#
+# SAN=address,undefined or SAN=thread builds all of it with sanitizers, apart
+# from the plain build.
+CC	?= gcc
+CXX	?= g++
+AR	?= ar
+BUILD	?= build
+PREFIX	?= /usr/local
+DESTDIR	?=
+SAN	?=
+
+LIB_VERSION	:= 0.1
+lib_comma	:= ,
+lib_out		:= $(BUILD)$(if $(SAN),/san-$(subst $(lib_comma),-,$(SAN)))
+LIB_DIR		:= $(lib_out)/lib
+lib_obj		:= $(lib_out)/obj/lib
+
+# What a part of this project needs to compile against the library.
+LIB_CPPFLAGS	:= -Iuser/lib/include -Iinclude/uapi
+LIB_SANFLAGS	:= $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer)
+lib_warn	:= -Wall -Wextra -Werror
+lib_cppflags	= -Iuser/lib $(LIB_CPPFLAGS) -Ikernel $(shell pkg-config --cflags libnl-genl-3.0)
+lib_cflags	= -g -O2 $(lib_warn) -fPIC -fvisibility=hidden -MMD -MP $(LIB_SANFLAGS)
+lib_nl		= $(shell pkg-config --libs libnl-genl-3.0)
+
+# The portable core: files that compile into ds.ko and into user space; their
+# licence line tells them from the rest of kernel/.
+core_src	:= $(shell grep -l 'GPL-2.0-only OR Apache-2.0' kernel/*.c kernel/*/*.c 2>/dev/null)
+core_o		:= $(core_src:%.c=$(lib_obj)/%.o)
+netlink_o	:= $(patsubst %.cpp,$(lib_obj)/%.o,$(wildcard user/lib/netlink/*.cpp))
+lib_o		:= $(patsubst %.cpp,$(lib_obj)/%.o,$(wildcard user/lib/abi/*.cpp user/lib/fabric/*.cpp))
+
+LIB_SO		:= $(LIB_DIR)/libdsuser.so
+LIB_CORE	:= $(LIB_DIR)/libdscore.a
+LIB_NETLINK	:= $(LIB_DIR)/libdsnetlink.a
+LIB_INTERNAL	:= $(LIB_DIR)/libdsinternal.a
+LIB_PC		:= $(LIB_DIR)/pkgconfig/libdsuser.pc
+
+lib_headers	:= $(addprefix user/lib/include/ds/,ds.h ds.hpp error.h rdma.h result.hpp task.hpp) \
+	$(addprefix include/uapi/ds/,ioctl.h layout.h)
+
+.PHONY: lib lib-examples install-lib
+lib: $(LIB_SO) $(LIB_NETLINK) $(LIB_PC)
+
+$(lib_obj)/%.o: %.cpp
+	@mkdir -p $(@D)
+	$(CXX) -std=c++20 $(lib_cppflags) $(CPPFLAGS) $(lib_cflags) $(CXXFLAGS) -c -o $@ $<
+
+$(lib_obj)/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 $(lib_cppflags) $(CPPFLAGS) $(lib_cflags) $(CFLAGS) -c -o $@ $<
+
+$(LIB_CORE): $(core_o)
+$(LIB_NETLINK): $(netlink_o)
+# For unit tests, which look behind the version script.
+$(LIB_INTERNAL): $(lib_o) $(netlink_o) $(core_o)
+$(LIB_CORE) $(LIB_NETLINK) $(LIB_INTERNAL):
+	@mkdir -p $(@D)
+	@rm -f $@
+	$(AR) rcs $@ $^
+
+$(LIB_SO).$(LIB_VERSION): $(lib_o) $(LIB_NETLINK) $(LIB_CORE) user/lib/libdsuser.map
+	@mkdir -p $(@D)
+	$(CXX) -shared $(LIB_SANFLAGS) -Wl,-soname,libdsuser.so.0 \
+		-Wl,--version-script=user/lib/libdsuser.map $(if $(SAN),,-Wl$(lib_comma)-z$(lib_comma)defs) \
+		$(LDFLAGS) -o $@ $(lib_o) $(LIB_NETLINK) $(LIB_CORE) $(lib_nl)
+
+$(LIB_SO): $(LIB_SO).$(LIB_VERSION)
+	ln -sf libdsuser.so.$(LIB_VERSION) $(LIB_DIR)/libdsuser.so.0
+	ln -sf libdsuser.so.0 $@
+
+# $(call lib_pc,PREFIX,FILE)
+lib_pc = sed -e 's|@PREFIX@|$(1)|' -e 's|@VERSION@|$(LIB_VERSION)|' user/lib/libdsuser.pc.in > $(2)
+
+# $(call lib_install,FOLDER,PREFIX): FOLDER will be known as PREFIX
+define lib_install
+	install -d $(1)/lib/pkgconfig $(1)/include/ds
+	install -m 0755 $(LIB_SO).$(LIB_VERSION) $(1)/lib/
+	ln -sf libdsuser.so.$(LIB_VERSION) $(1)/lib/libdsuser.so.0
+	ln -sf libdsuser.so.0 $(1)/lib/libdsuser.so
+	install -m 0644 $(lib_headers) $(1)/include/ds/
+	$(call lib_pc,$(2),$(1)/lib/pkgconfig/libdsuser.pc)
+endef
+
+$(LIB_PC): user/lib/libdsuser.pc.in
+	@mkdir -p $(@D)
+	$(call lib_pc,$(PREFIX),$@)
+
+install-lib: lib
+	$(call lib_install,$(DESTDIR)$(PREFIX),$(PREFIX))
+
+# The examples see the library as an installed one, through its pkg-config file.
+lib_stage	:= $(lib_out)/stage
+lib_examples	:= $(LIB_DIR)/examples/hello-c $(LIB_DIR)/examples/hello-cpp
+lib_selftest	:= $(lib_out)/tests/library/selftest
+lib_pkg		= $(shell PKG_CONFIG_LIBDIR=$(lib_stage)/lib/pkgconfig pkg-config $(1) libdsuser)
+
+lib_cxx_installed = $(CXX) -std=c++20 -O2 $(lib_warn) $(LIB_SANFLAGS) $(call lib_pkg,--cflags) -o $@ $< \
+	$(call lib_pkg,--libs)
+
+lib-examples: $(lib_examples) $(lib_selftest)
+
+$(lib_stage)/lib/pkgconfig/libdsuser.pc: $(LIB_SO) $(lib_headers) user/lib/libdsuser.pc.in
+	$(call lib_install,$(lib_stage),$(abspath $(lib_stage)))
+
+$(LIB_DIR)/examples/hello-c: user/lib/examples/hello.c $(lib_stage)/lib/pkgconfig/libdsuser.pc
+	@mkdir -p $(@D)
+	$(CC) -std=c11 -O2 $(lib_warn) $(LIB_SANFLAGS) $(call lib_pkg,--cflags) -o $@ $< \
+		$(call lib_pkg,--libs) -Wl,-rpath,'$$ORIGIN/..'
+
+$(LIB_DIR)/examples/hello-cpp: user/lib/examples/hello.cpp $(lib_stage)/lib/pkgconfig/libdsuser.pc
+	@mkdir -p $(@D)
+	$(lib_cxx_installed) -Wl,-rpath,'$$ORIGIN/..'
+
+$(lib_selftest): user/lib/selftest/selftest.cpp $(lib_stage)/lib/pkgconfig/libdsuser.pc
+	@mkdir -p $(@D)
+	$(lib_cxx_installed) -Wl,-rpath,'$$ORIGIN/../../lib'
+
+ALL += lib-examples
+
+-include $(lib_o:.o=.d) $(netlink_o:.o=.d) $(core_o:.o=.d)

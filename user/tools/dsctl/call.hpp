@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// One run of a verb: its checked parameters, the global options, the output.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "command.hpp"
+#include "output.hpp"
+
+namespace dsctl {
+
+class Call {
+public:
+    Call(const Object &object, const Verb &verb, const Settings &settings, Output &out,
+         std::map<std::string, std::string, std::less<>> values)
+        : object(object), verb(verb), settings(settings), out(out), values_(std::move(values)) {}
+
+    // True if the user gave it.
+    bool has(std::string_view name) const { return values_.find(name) != values_.end(); }
+
+    // The value, or its fallback, or "".
+    std::string text(std::string_view name) const;
+
+    // The value as a number of its kind (bytes, milliseconds); 0 if there is none.
+    uint64_t number(std::string_view name) const;
+
+    // As number(), nothing if there is neither a value nor a fallback.
+    std::optional<uint64_t> maybe(std::string_view name) const;
+
+    // --timeout, or the given default.
+    uint32_t timeout_ms(uint32_t fallback) const;
+
+    const Object &object;
+    const Verb &verb;
+    const Settings &settings;
+    Output &out;
+
+private:
+    const Param &param(std::string_view name) const;
+
+    std::map<std::string, std::string, std::less<>> values_;
+};
+
+}  // namespace dsctl

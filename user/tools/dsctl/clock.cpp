@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "clock.hpp"
+
+#include <ctime>
+
+#include "units.hpp"
+
+namespace dsctl {
+
+std::string timestamp() {
+    timespec now;
+    tm parts;
+    char text[32];
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    gmtime_r(&now.tv_sec, &parts);
+    std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &parts);
+    return format("%s.%03ldZ", text, now.tv_nsec / 1000000);
+}
+
+}  // namespace dsctl

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "file.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cerrno>
+
+#include "error.hpp"
+
+namespace dsctl {
+
+static std::string remedy_for(int errnum) {
+    switch (errnum) {
+    case ENOENT:
+        return "check the name of the file";
+    case EACCES:
+    case EPERM:
+        return "check the file's owner and mode";
+    case EEXIST:
+        return "choose another name, or remove the file first";
+    case EISDIR:
+        return "name a file, not a folder";
+    case ENOSPC:
+    case EDQUOT:
+        return "make room on the file system";
+    default:
+        return "check the file and its file system";
+    }
+}
+
+void File::fail(const char *what) const {
+    int errnum = errno;
+
+    throw from_errno("FIL", errnum,
+                     "cannot " + std::string(what) + " '" + path_ + "': " + errno_text(errnum),
+                     remedy_for(errnum))
+        .with("file", path_);
+}
+
+File::File(const std::string &path, int flags, mode_t mode) : path_(path), owned_(path != "-") {
+    if (owned_)
+        fd_ = ::open(path.c_str(), flags | O_CLOEXEC, mode);
+    else
+        fd_ = (flags & O_ACCMODE) == O_RDONLY ? STDIN_FILENO : STDOUT_FILENO;
+    if (fd_ < 0)
+        fail(flags & O_CREAT ? "make" : "open");
+}
+
+File::~File() {
+    if (owned_ && fd_ >= 0)
+        ::close(fd_);
+}
+
+size_t File::read(void *data, size_t size) {
+    size_t done = 0;
+
+    while (done < size) {
+        ssize_t got = ::read(fd_, static_cast<char *>(data) + done, size - done);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            fail("read");
+        if (got == 0)
+            break;
+        done += static_cast<size_t>(got);
+    }
+    return done;
+}
+
+void File::write(const void *data, size_t size) {
+    size_t done = 0;
+
+    while (done < size) {
+        ssize_t put = ::write(fd_, static_cast<const char *>(data) + done, size - done);
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put < 0)
+            fail("write");
+        done += static_cast<size_t>(put);
+    }
+}
+
+void File::close() {
+    int fd = fd_;
+
+    if (!owned_)
+        return;
+    fd_ = -1;
+    if (::close(fd) != 0)
+        fail("write");
+}
+
+mode_t File::mode() const {
+    struct stat status;
+
+    if (fstat(fd_, &status) != 0)
+        fail("look at");
+    return status.st_mode;
+}
+
+std::optional<uint64_t> File::size() const {
+    struct stat status;
+
+    if (fstat(fd_, &status) != 0)
+        fail("look at");
+    if (!S_ISREG(status.st_mode))
+        return std::nullopt;
+    return static_cast<uint64_t>(status.st_size);
+}
+
+}  // namespace dsctl

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// A file whose errors say its name. "-" is standard input or output.
+#pragma once
+
+#include <sys/types.h>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace dsctl {
+
+class File {
+public:
+    File(const std::string &path, int flags, mode_t mode = 0666);
+    ~File();
+    File(const File &) = delete;
+    File &operator=(const File &) = delete;
+
+    // Fills the buffer as far as the file goes; returns the bytes read.
+    size_t read(void *data, size_t size);
+
+    void write(const void *data, size_t size);
+
+    // Ends writing. An error that the system reports only here is not lost.
+    void close();
+
+    mode_t mode() const;
+
+    // Bytes of a regular file; nothing for a pipe or a terminal.
+    std::optional<uint64_t> size() const;
+
+private:
+    [[noreturn]] void fail(const char *what) const;
+
+    std::string path_;
+    int fd_;
+    bool owned_;
+};
+
+}  // namespace dsctl

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+// mem read, write, cas, add: small pieces of remote memory.
+#include <fcntl.h>
+#include <algorithm>
+#include <cctype>
+#include <cstring>
+
+#include "file.hpp"
+#include "mem.hpp"
+#include "remote.hpp"
+#include "units.hpp"
+
+namespace dsctl {
+
+namespace {
+
+constexpr uint64_t chunk = 1 << 20;         // read at once
+constexpr uint64_t max_shown = 1 << 20;     // bytes that are shown as text
+constexpr uint64_t max_written = 16 << 20;  // bytes of one 'mem write'
+
+std::string hex_of(std::span<const std::byte> bytes) {
+    std::string text;
+
+    for (std::byte byte : bytes)
+        text += format("%02x", static_cast<unsigned>(byte));
+    return text;
+}
+
+// "0x10000000  48 65 6c 6c  6f ...  |Hello|", 16 bytes a line.
+void dump(Output &out, uint64_t address, std::span<const std::byte> bytes) {
+    for (size_t at = 0; at < bytes.size(); at += 16) {
+        auto part = bytes.subspan(at, std::min<size_t>(16, bytes.size() - at));
+        std::string numbers, text;
+        for (size_t i = 0; i < part.size(); i++) {
+            unsigned char c = static_cast<unsigned char>(part[i]);
+            numbers += format("%s%02x", i == 8 ? "  " : " ", c);
+            text += std::isprint(c) ? static_cast<char>(c) : '.';
+        }
+        out.line(format("%s %-49s |%s|", hex(address + at).c_str(), numbers.c_str(), text.c_str()));
+    }
+}
+
+std::vector<std::byte> bytes_of_hex(const std::string &text) {
+    std::vector<std::byte> bytes;
+
+    for (size_t i = 0; i < text.size(); i += 2) {
+        auto byte = parse_number("0x" + text.substr(i, 2));
+        if (text.size() % 2 || !byte)
+            throw usage("with --hex DATA is an even number of hexadecimal digits, not '" + text +
+                        "'");
+        bytes.push_back(static_cast<std::byte>(*byte));
+    }
+    return bytes;
+}
+
+std::vector<std::byte> bytes_of_file(const std::string &path) {
+    File file(path, O_RDONLY);
+    std::vector<std::byte> bytes(max_written + 1);
+
+    bytes.resize(file.read(bytes.data(), bytes.size()));
+    if (bytes.size() > max_written)
+        throw usage("'" + path + "' has more than " + bytes_text(max_written),
+                    "use 'dsctl mem put' for large files");
+    return bytes;
+}
+
+std::vector<std::byte> data_to_write(Call &call) {
+    std::string text = call.text("DATA");
+
+    if (call.has("--file")) {
+        if (call.has("DATA"))
+            throw usage("DATA and --file are both given");
+        return bytes_of_file(call.text("--file"));
+    }
+    if (!call.has("DATA") || text == "-")
+        return bytes_of_file("-");
+    if (call.has("--hex"))
+        return bytes_of_hex(text);
+    std::vector<std::byte> bytes(text.size());
+    std::memcpy(bytes.data(), text.data(), text.size());
+    return bytes;
+}
+
+uint64_t word_address(const Call &call) {
+    uint64_t address = call.number("ADDR");
+
+    if (address % 8)
+        throw usage("ADDR of a word is a multiple of 8, not " + call.text("ADDR"));
+    return address;
+}
+
+ds_result run_one(const Remote &remote, const ds_operation &op) {
+    std::vector<ds_result> results;
+
+    remote.run({op}, &results);
+    return results[0];
+}
+
+}  // namespace
+
+Exit mem_read(Call &call) {
+    uint64_t address = call.number("ADDR");
+    uint64_t length = call.number("LEN");
+    bool to_file = call.has("--out");
+
+    if (call.out.json() && call.text("--out") == "-")
+        throw usage("standard output cannot take both the data and the JSON document");
+    if (!to_file && length > max_shown)
+        throw usage("more than " + bytes_text(max_shown) + " are not shown as text",
+                    "write them to a file with --out FILE, or use 'dsctl mem get'");
+    Remote remote(call, DS_ACCESS_READ);
+    remote.check_range(address, length);
+    Buffer buffer(remote.fabric(), std::min(length, chunk));
+    std::vector<std::byte> shown;
+    std::optional<File> file;
+    if (to_file)
+        file.emplace(call.text("--out"), O_WRONLY | O_CREAT | O_TRUNC);
+
+    for (uint64_t at = 0; at < length; at += chunk) {
+        uint64_t part = std::min(chunk, length - at);
+        run_one(remote, remote.read_op(address + at, buffer, 0, part));
+        auto bytes = buffer.bytes().first(part);
+        if (file)
+            file->write(bytes.data(), bytes.size());
+        else
+            shown.insert(shown.end(), bytes.begin(), bytes.end());
+    }
+    if (file)
+        file->close();
+    Json row{{"address", address}, {"length", length}};
+    if (to_file)
+        row["file"] = call.text("--out");
+    else
+        row["data"] = hex_of(shown);
+    call.out.respond(row);
+    if (to_file && call.text("--out") != "-")
+        call.out.done(bytes_text(length) + " are in " + call.text("--out"));
+    if (!call.out.json())
+        dump(call.out, address, shown);
+    return Exit::ok;
+}
+
+Exit mem_write(Call &call) {
+    uint64_t address = call.number("ADDR");
+    std::vector<std::byte> bytes = data_to_write(call);
+
+    if (bytes.empty())
+        throw usage("there is nothing to write");
+    Remote remote(call, DS_ACCESS_WRITE);
+    remote.check_range(address, bytes.size());
+    Buffer buffer(remote.fabric(), bytes.size());
+    std::copy(bytes.begin(), bytes.end(), buffer.bytes().begin());
+    ds_result result = run_one(remote, remote.write_op(address, buffer, 0, bytes.size(), false));
+
+    call.out.respond({{"address", address}, {"length", bytes.size()}, {"node", result.node}});
+    call.out.done(bytes_text(bytes.size()) + " are written at " + hex(address));
+    return Exit::ok;
+}
+
+Exit mem_cas(Call &call) {
+    uint64_t address = word_address(call);
+    uint64_t expected = call.number("OLD");
+    uint64_t desired = call.number("NEW");
+    Remote remote(call, DS_ACCESS_ATOMIC);
+
+    remote.check_range(address, 8);
+    ds_result result = run_one(remote, remote.cas_op(address, expected, desired));
+    bool swapped = result.value == expected;
+    call.out.respond({{"address", address},
+                      {"expected", expected},
+                      {"found", result.value},
+                      {"new", desired},
+                      {"swapped", swapped},
+                      {"node", result.node}});
+    if (!swapped)
+        throw Error(Exit::failed, "DS-CAS-001",
+                    format("the word at %s is %llu (%s), not %s: nothing was changed",
+                           hex(address).c_str(), static_cast<unsigned long long>(result.value),
+                           hex(result.value).c_str(), call.text("OLD").c_str()),
+                    "try again with the value that is there");
+    call.out.done(format("the word at %s was %s and is %s", hex(address).c_str(),
+                         call.text("OLD").c_str(), call.text("NEW").c_str()),
+                  std::to_string(result.value));
+    return Exit::ok;
+}
+
+Exit mem_add(Call &call) {
+    uint64_t address = word_address(call);
+    uint64_t number = call.number("N");
+    Remote remote(call, DS_ACCESS_ATOMIC);
+
+    remote.check_range(address, 8);
+    ds_result result = run_one(remote, remote.add_op(address, number));
+    call.out.respond({{"address", address},
+                      {"old", result.value},
+                      {"new", result.value + number},
+                      {"node", result.node}});
+    call.out.done(format("the word at %s was %llu and is %llu", hex(address).c_str(),
+                         static_cast<unsigned long long>(result.value),
+                         static_cast<unsigned long long>(result.value + number)),
+                  std::to_string(result.value));
+    return Exit::ok;
+}
+
+}  // namespace dsctl

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// dsctl stat: counters of the module, of peers and of devices.
+#include <chrono>
+#include <map>
+#include <thread>
+
+#include "clock.hpp"
+#include "interrupt.hpp"
+#include "kernel.hpp"
+#include "units.hpp"
+
+namespace dsctl {
+
+namespace {
+
+using Key = std::pair<std::string, std::string>;  // object, counter
+using Sample = std::vector<std::pair<Key, uint64_t>>;
+
+Sample take(Kernel &kernel, const std::string &object) {
+    Sample sample;
+
+    for (const nl::Message &counter : kernel.dump(DS_CMD_STAT_GET, "read the counters")) {
+        std::string owner = counter.get_or(attr::object, "module");
+        if (object.empty() || owner == object)
+            sample.push_back(
+                {{owner, counter.get_or(attr::name, "?")}, counter.get_or(attr::value, 0)});
+    }
+    if (sample.empty() && !object.empty())
+        throw Error(Exit::not_found, "DS-STA-001", "there are no counters of '" + object + "'",
+                    "see the first column of 'dsctl stat show'");
+    return sample;
+}
+
+// How much a counter grew; nothing for one that is new or began again.
+std::optional<uint64_t> growth(const std::map<Key, uint64_t> &before, const Key &key,
+                               uint64_t value) {
+    auto old = before.find(key);
+
+    if (old == before.end() || old->second > value)
+        return std::nullopt;
+    return value - old->second;
+}
+
+void print_csv(Output &out, const Sample &sample, const std::string &time) {
+    for (const auto &[key, value] : sample)
+        out.line(format("%s,%s,%s,%llu", time.c_str(), key.first.c_str(), key.second.c_str(),
+                        static_cast<unsigned long long>(value)));
+}
+
+void print(Output &out, const Sample &sample, const std::map<Key, uint64_t> *before,
+           double seconds) {
+    std::vector<Column> columns{{"OBJECT"}, {"COUNTER", false, true}, {"VALUE", true}};
+    std::string time = timestamp();
+    std::vector<Row> rows;
+
+    if (before)
+        columns.push_back({"PER SECOND", true});
+    for (const auto &[key, value] : sample) {
+        auto grown = before ? growth(*before, key, value) : std::nullopt;
+        Json element{{"object", key.first}, {"name", key.second}, {"value", value}};
+        Row row{key.first, key.second, std::to_string(value)};
+        if (before) {
+            double rate = grown ? static_cast<double>(*grown) / seconds : 0;
+            element["time"] = time;
+            element["per_second"] = grown ? Json(rate) : Json(nullptr);
+            row.push_back(grown ? format("%.1f", rate) : "-");
+        }
+        out.respond(element);
+        rows.push_back(row);
+    }
+    out.table(columns, rows);
+}
+
+// A sample every period until Ctrl-C.
+Exit watch(Call &call, Kernel &kernel, uint64_t period_ms) {
+    using Clock = std::chrono::steady_clock;
+    std::map<Key, uint64_t> before;
+    Clock::time_point last = Clock::now();
+
+    watch_interrupts();
+    for (const auto &[key, value] : take(kernel, call.text("--object")))
+        before[key] = value;
+    for (uint64_t left = call.maybe("--count").value_or(UINT64_MAX); left > 0; left--) {
+        std::this_thread::sleep_until(last + std::chrono::milliseconds(period_ms));
+        if (interrupted())
+            return Exit::interrupted;
+        Clock::time_point now = Clock::now();
+        Sample sample = take(kernel, call.text("--object"));
+        if (call.has("--csv"))
+            print_csv(call.out, sample, timestamp());
+        else
+            print(call.out, sample, &before, std::chrono::duration<double>(now - last).count());
+        call.out.flush_document();
+        last = now;
+        for (const auto &[key, value] : sample)
+            before[key] = value;
+    }
+    return Exit::ok;
+}
+
+Exit show(Call &call) {
+    if (call.has("--csv") && call.out.json())
+        throw usage("--csv and --json are both given");
+    if (call.has("--count") && !call.has("--watch"))
+        throw usage("--count goes with --watch");
+    Kernel kernel;
+    if (call.has("--csv"))
+        call.out.line("time,object,counter,value");
+    if (auto period = call.maybe("--watch"))
+        return watch(call, kernel, *period);
+    Sample sample = take(kernel, call.text("--object"));
+    if (call.has("--csv"))
+        print_csv(call.out, sample, timestamp());
+    else
+        print(call.out, sample, nullptr, 0);
+    return Exit::ok;
+}
+
+const Object object{
+    .name = "stat",
+    .summary = "counters of the module, the peers and the devices",
+    .verbs = {{
+        .name = "show",
+        .summary = "Show the counters.",
+        .params =
+            {
+                {.name = "--object", .value = "X", .help = "only of this one, as 'peer 2'"},
+                {.name = "--watch",
+                 .value = "TIME",
+                 .kind = Kind::duration,
+                 .help = "again each TIME, as 1s, with the growth per second; Ctrl-C ends it",
+                 .min = 100,
+                 .max = 86400000},
+                {.name = "--count",
+                 .value = "N",
+                 .kind = Kind::number,
+                 .help = "with --watch: end after N times",
+                 .min = 1},
+                {.name = "--csv", .help = "lines of time,object,counter,value"},
+            },
+        .examples =
+            {
+                {"stat show", "all counters since the module was loaded"},
+                {"stat show --object 'peer 2' --watch 1s", "what goes to node 2 each second"},
+                {"stat show --csv --watch 10s", "a log for a spreadsheet"},
+            },
+        .run = show,
+        .details = "With --watch and --json each sample is a document of its own, in one line.",
+    }},
+};
+
+const Register registered(object);
+
+}  // namespace
+
+}  // namespace dsctl

@@ -1,0 +1,411 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "parse.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "call.hpp"
+#include "units.hpp"
+
+namespace dsctl {
+
+namespace {
+
+constexpr struct {
+    char letter;
+    std::string_view option;
+} short_options[] = {
+    {'j', "--json"},    {'p', "--pretty"}, {'q', "--quiet"},
+    {'v', "--verbose"}, {'h', "--help"},   {'V', "--version"},
+};
+
+std::string in_quotes(std::string_view text) {
+    return "'" + std::string(text) + "'";
+}
+
+bool begins(std::string_view text, std::string_view start) {
+    return text.substr(0, start.size()) == start;
+}
+
+// Edits that turn one word into the other.
+size_t distance(std::string_view a, std::string_view b) {
+    std::vector<size_t> row(b.size() + 1);
+
+    for (size_t j = 0; j <= b.size(); j++)
+        row[j] = j;
+    for (size_t i = 1; i <= a.size(); i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= b.size(); j++) {
+            size_t change = diagonal + (a[i - 1] != b[j - 1]);
+            diagonal = row[j];
+            row[j] = std::min({row[j] + 1, row[j - 1] + 1, change});
+        }
+    }
+    return row[b.size()];
+}
+
+// The one name that the word means: itself, or the only one that it begins.
+std::string_view pick(std::string_view word, const std::vector<std::string_view> &names,
+                      const std::string &what, const std::string &remedy) {
+    std::vector<std::string_view> begun;
+    std::string list;
+
+    for (std::string_view name : names) {
+        if (name == word)
+            return name;
+        if (begins(name, word)) {
+            begun.push_back(name);
+            list += (list.empty() ? "" : ", ") + std::string(name);
+        }
+    }
+    if (begun.size() == 1)
+        return begun[0];
+    if (begun.size() > 1)
+        throw usage(what + " " + in_quotes(word) + " is ambiguous: " + list, remedy);
+    for (std::string_view name : names)
+        if (distance(word, name) <= 1 + (word.size() > 4))
+            throw usage("no " + what + " " + in_quotes(word),
+                        "did you mean " + in_quotes(name) + "? " + remedy);
+    throw usage("no " + what + " " + in_quotes(word), remedy);
+}
+
+bool is_global(std::string_view option) {
+    return std::any_of(global_options().begin(), global_options().end(),
+                       [&](const Param &param) { return begins(param.name, option); });
+}
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+    std::vector<std::string_view> parts;
+
+    for (;;) {
+        size_t end = text.find(separator);
+        parts.push_back(text.substr(0, end));
+        if (end == std::string_view::npos)
+            return parts;
+        text.remove_prefix(end + 1);
+    }
+}
+
+class Parser {
+public:
+    Parser(const std::vector<std::string> &words, Parsed *parsed)
+        : words_(words), parsed_(*parsed) {}
+
+    void run();
+
+private:
+    bool is_option(const std::string &word) const;
+    void option(const std::string &word);
+    void short_flags(const std::string &word);
+    void set_option(const Param &param, const std::string &value);
+    void set_global(std::string_view name, const std::string &value);
+    const Param &find_option(std::string_view name) const;
+    void positional(const std::string &word);
+    void choose_object(const std::string &word);
+    bool choose_verb(const std::string &word);
+    void end_of_words();
+    std::string help_hint() const;
+
+    const std::vector<std::string> &words_;
+    Parsed &parsed_;
+    size_t next_ = 0;             // word after the one being read
+    bool only_args_ = false;      // after "--"
+    std::string_view half_verb_;  // first word of a verb of two words
+    size_t args_ = 0;             // positional arguments so far
+};
+
+std::string Parser::help_hint() const {
+    std::string command = "dsctl";
+
+    if (parsed_.object)
+        command += " " + std::string(parsed_.object->name);
+    if (parsed_.verb)
+        command += " " + std::string(parsed_.verb->name);
+    return "see '" + command + " --help'";
+}
+
+// "-1" is an argument of 'mem add', "-" is standard input.
+bool Parser::is_option(const std::string &word) const {
+    return !only_args_ && word.size() > 1 && word[0] == '-' && !(word[1] >= '0' && word[1] <= '9');
+}
+
+void Parser::run() {
+    while (next_ < words_.size()) {
+        const std::string &word = words_[next_++];
+        if (word == "--" && !only_args_)
+            only_args_ = true;
+        else if (is_option(word))
+            option(word);
+        else if (!parsed_.object)
+            choose_object(word);
+        else if (parsed_.verb || !choose_verb(word))
+            positional(word);
+    }
+    end_of_words();
+}
+
+const Param &Parser::find_option(std::string_view name) const {
+    std::vector<std::string_view> names;
+    std::vector<const Param *> params;
+
+    for (const Param &param : global_options())
+        params.push_back(&param);
+    if (parsed_.verb)
+        for (const Param &param : parsed_.verb->params)
+            if (param.is_option())
+                params.push_back(&param);
+    for (const Param *param : params)
+        names.push_back(param->name);
+    std::string_view chosen = pick(name, names, "option", help_hint());
+    return **std::find_if(params.begin(), params.end(),
+                          [&](const Param *param) { return param->name == chosen; });
+}
+
+void Parser::option(const std::string &word) {
+    if (word[1] != '-')
+        return short_flags(word);
+    size_t equals = word.find('=');
+    std::string_view name = std::string_view(word).substr(0, equals);
+    // 'dsctl version --all': the default verb needs no name.
+    if (parsed_.object && !parsed_.verb && half_verb_.empty() && !is_global(name))
+        parsed_.verb = parsed_.object->default_verb();
+
+    const Param &param = find_option(name);
+    if (param.is_flag()) {
+        if (equals != std::string::npos)
+            throw usage("option " + in_quotes(param.name) + " takes no value", help_hint());
+        set_option(param, "");
+    } else if (equals != std::string::npos) {
+        set_option(param, word.substr(equals + 1));
+    } else if (next_ < words_.size()) {
+        set_option(param, words_[next_++]);
+    } else {
+        throw usage("option " + in_quotes(param.name) + " needs a value", help_hint());
+    }
+}
+
+void Parser::short_flags(const std::string &word) {
+    for (char letter : word.substr(1)) {
+        auto known = std::find_if(std::begin(short_options), std::end(short_options),
+                                  [&](auto &entry) { return entry.letter == letter; });
+        if (known == std::end(short_options))
+            throw usage(std::string("no option '-") + letter + "'", help_hint());
+        set_global(known->option, "");
+    }
+}
+
+void Parser::set_option(const Param &param, const std::string &value) {
+    bool global = std::any_of(global_options().begin(), global_options().end(),
+                              [&](const Param &other) { return &other == &param; });
+
+    if (param.kind == Kind::choice) {
+        auto choices = split(param.choices, '|');
+        if (std::find(choices.begin(), choices.end(), value) == choices.end())
+            throw usage("option " + in_quotes(param.name) + " is one of " +
+                            std::string(param.choices) + ", not " + in_quotes(value),
+                        help_hint());
+    } else if (param.kind != Kind::text && param.kind != Kind::file && !param.is_flag()) {
+        number_of(param, value);
+    }
+    if (global)
+        set_global(param.name, value);
+    else if (!parsed_.values.emplace(param.name, value).second)
+        throw usage("option " + in_quotes(param.name) + " is given twice", help_hint());
+}
+
+void Parser::set_global(std::string_view name, const std::string &value) {
+    Settings &settings = parsed_.settings;
+
+    if (name == "--json")
+        settings.json = true;
+    else if (name == "--pretty")
+        settings.json = settings.pretty = true;
+    else if (name == "--quiet")
+        settings.quiet = true;
+    else if (name == "--verbose")
+        settings.verbose = true;
+    else if (name == "--progress")
+        settings.progress = true;
+    else if (name == "--timeout")
+        settings.timeout_ms = parse_duration(value);
+    else if (name == "--color")
+        settings.color = value;
+    else if (name == "--help")
+        parsed_.help = true;
+    else if (name == "--version")
+        parsed_.version = true;
+}
+
+void Parser::choose_object(const std::string &word) {
+    std::vector<std::string_view> names;
+
+    if (word == "help") {
+        parsed_.help = true;
+        return;
+    }
+    for (const Object *object : objects())
+        names.push_back(object->name);
+    std::string_view name = pick(word, names, "object", help_hint());
+    parsed_.object = *std::find_if(objects().begin(), objects().end(),
+                                   [&](const Object *object) { return object->name == name; });
+}
+
+// False if the word is an argument of an object's only verb.
+bool Parser::choose_verb(const std::string &word) {
+    const std::vector<Verb> &verbs = parsed_.object->verbs;
+    std::vector<std::string_view> names;
+
+    if (word == "help" && half_verb_.empty()) {
+        parsed_.help = true;
+        return true;
+    }
+    if (verbs.size() == 1 && !begins(verbs[0].name, word)) {
+        parsed_.verb = &verbs[0];
+        return false;
+    }
+    for (const Verb &verb : verbs) {
+        auto parts = split(verb.name, ' ');
+        if (half_verb_.empty())
+            names.push_back(parts[0]);
+        else if (parts[0] == half_verb_)
+            names.push_back(parts[1]);
+    }
+    std::sort(names.begin(), names.end());
+    names.erase(std::unique(names.begin(), names.end()), names.end());
+
+    // What other tools call it.
+    std::string_view wanted = word == "list" || word == "ls" ? "show" : std::string_view(word);
+    std::string name(pick(wanted, names, "verb", help_hint()));
+    if (!half_verb_.empty())
+        name = std::string(half_verb_) + " " + name;
+    for (const Verb &verb : verbs) {
+        if (verb.name == name)
+            parsed_.verb = &verb;
+        else if (begins(verb.name, name + " "))
+            half_verb_ = verb.name.substr(0, name.size());
+    }
+    return true;
+}
+
+void Parser::positional(const std::string &word) {
+    size_t at = 0;
+
+    for (const Param &param : parsed_.verb->params) {
+        if (param.is_option() || at++ != args_)
+            continue;
+        if (param.kind != Kind::text && param.kind != Kind::file)
+            number_of(param, word);
+        parsed_.values[std::string(param.name)] = word;
+        args_++;
+        return;
+    }
+    throw usage("too many arguments: " + in_quotes(word), help_hint());
+}
+
+void Parser::end_of_words() {
+    if (parsed_.help || parsed_.version)
+        return;
+    if (!parsed_.object)
+        throw usage("no object is named");
+    if (!half_verb_.empty() && !parsed_.verb) {
+        std::string show = std::string(half_verb_) + " show";
+        for (const Verb &verb : parsed_.object->verbs)
+            if (verb.name == show)
+                parsed_.verb = &verb;
+    } else if (!parsed_.verb) {
+        parsed_.verb = parsed_.object->default_verb();
+    }
+    if (!parsed_.verb)
+        throw usage("no verb is named", help_hint());
+    for (const Param &param : parsed_.verb->params)
+        if (param.is_needed() && parsed_.values.find(param.name) == parsed_.values.end())
+            throw usage(std::string(param.is_option() ? "option " : "argument ") +
+                            std::string(param.name) + " is missing",
+                        help_hint());
+}
+
+std::string bounds(const Param &param) {
+    if (param.max == UINT64_MAX)
+        return "at least " + std::to_string(param.min);
+    if (param.min == 0)
+        return "at most " + std::to_string(param.max);
+    return std::to_string(param.min) + " to " + std::to_string(param.max);
+}
+
+}  // namespace
+
+uint64_t number_of(const Param &param, std::string_view text) {
+    std::optional<uint64_t> value;
+    std::string what;
+
+    switch (param.kind) {
+    case Kind::word:
+        value = parse_word(text);
+        what = "a 64-bit number";
+        break;
+    case Kind::size:
+        value = parse_size(text);
+        what = "a number of bytes, as 4096, 64K or 16M";
+        break;
+    case Kind::duration:
+        value = parse_duration(text);
+        what = "a time, as 500 (milliseconds), 10s or 2m";
+        break;
+    default:
+        value = parse_number(text);
+        what = "a number";
+        break;
+    }
+    if (!value)
+        throw usage(std::string(param.name) + " is " + what + ", not " + in_quotes(text));
+    if (*value < param.min || *value > param.max)
+        throw usage(std::string(param.name) + " is " + bounds(param) + ", not " +
+                    std::string(text));
+    return *value;
+}
+
+void parse(const std::vector<std::string> &words, Parsed *parsed) {
+    // An error in front of -j is still reported as JSON.
+    for (const std::string &word : words) {
+        if (word == "--")
+            break;
+        if (word == "-j" || word == "--json")
+            parsed->settings.json = true;
+        if (word == "-p" || word == "--pretty")
+            parsed->settings.json = parsed->settings.pretty = true;
+    }
+    Parser(words, parsed).run();
+}
+
+const Param &Call::param(std::string_view name) const {
+    auto found = std::find_if(verb.params.begin(), verb.params.end(),
+                              [&](const Param &param) { return param.name == name; });
+    if (found == verb.params.end())
+        throw std::logic_error("verb has no parameter " + std::string(name));
+    return *found;
+}
+
+std::string Call::text(std::string_view name) const {
+    auto value = values_.find(name);
+
+    return value == values_.end() ? std::string(param(name).fallback) : value->second;
+}
+
+std::optional<uint64_t> Call::maybe(std::string_view name) const {
+    std::string value = text(name);
+
+    if (value.empty())
+        return std::nullopt;
+    return number_of(param(name), value);
+}
+
+uint64_t Call::number(std::string_view name) const {
+    return maybe(name).value_or(0);
+}
+
+uint32_t Call::timeout_ms(uint32_t fallback) const {
+    return static_cast<uint32_t>(settings.timeout_ms.value_or(fallback));
+}
+
+}  // namespace dsctl

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+# dsctl and its man pages. Included by the top-level Makefile; also works alone:
+#   make -f user/tools/tools.mk dsctl
+BUILD ?= build
+CXX ?= g++
+DS_VERSION ?= 0.1.0
+# Static, so that the one file runs where no library is installed.
+ifndef LIB_INTERNAL
+include user/lib/lib.mk
+endif
+
+DSCTL_SRC := $(wildcard user/tools/dsctl/*.cpp)
+DSCTL_OBJ := $(DSCTL_SRC:user/tools/%.cpp=$(lib_out)/obj/tools/%.o)
+DSCTL_CXXFLAGS := -std=c++20 -g -O2 -Wall -Wextra -Werror -MMD -MP \
+	-Iinclude/uapi -Ikernel -Iuser/lib/include -DDSCTL_VERSION='"$(DS_VERSION)"'
+DSCTL_LIBS := $(shell pkg-config --libs libnl-genl-3.0) -libverbs
+
+.PHONY: dsctl
+dsctl: $(lib_out)/bin/dsctl
+
+$(lib_out)/bin/dsctl: $(DSCTL_OBJ) $(LIB_INTERNAL)
+	@mkdir -p $(@D)
+	$(CXX) $(LIB_SANFLAGS) $(LDFLAGS) -o $@ $^ $(DSCTL_LIBS)
+
+$(DSCTL_OBJ): $(lib_out)/obj/tools/%.o: user/tools/%.cpp
+	@mkdir -p $(@D)
+	$(CXX) $(DSCTL_CXXFLAGS) $(CPPFLAGS) $(LIB_SANFLAGS) $(CXXFLAGS) -c -o $@ $<
+
+# Man pages: what the tables of dsctl know is put in where a source says @PART@.
+MAN_SRC := $(wildcard docs/man/*.8.scd)
+MAN := $(MAN_SRC:docs/man/%.scd=$(BUILD)/man/%)
+
+.PHONY: man install-man
+man: $(MAN)
+
+$(MAN): $(BUILD)/man/%: docs/man/%.scd user/tools/manpage $(lib_out)/bin/dsctl
+	@mkdir -p $(@D)
+	user/tools/manpage $(lib_out)/bin/dsctl $< > $@
+
+install-man: man
+	install -d $(DESTDIR)$(PREFIX)/share/man/man8
+	install -m 0644 $(MAN) $(DESTDIR)$(PREFIX)/share/man/man8/
+
+-include $(DSCTL_OBJ:.o=.d)
