@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+#
+# What a scenario does on each node: `on N bash /share/node.sh VERB`.
+#
+#   load           insmod ds.ko, if it is not loaded
+#   configure      node number and trust domain 1
+#   clean          delete spaces, peers, segments and domains; lists what would not go
+#   unload         rmmod ds
+#   gauges         what must be back where it was: KEY VALUE lines
+#   free           KiB of free memory, caches dropped
+set -uo pipefail
+
+seconds=60
+dsctl() { timeout -k 5 "$seconds" /ds/bin/dsctl -q "$@"; }
+
+# The first column of a table, without its head; a further table does not count.
+ids() { dsctl "$@" show | awk 'NR > 1 && !NF { exit } NR > 1 { print $1 }'; }
+
+load() {
+	keep_few_pages
+	[ -d /sys/module/ds ] || insmod /ds/ds.ko
+}
+
+configure() {
+	load && dsctl node set "$DS_NODE" && dsctl node domain add 1 --key /share/key
+}
+
+clean() {
+	local id failed=0
+	[ -d /sys/module/ds ] || return 0
+	for id in $(ids space); do dsctl space del "$id" || failed=1; done
+	for id in $(dsctl peer show | awk 'NR > 1 && / out / { print $2 }'); do dsctl peer del "$id" || failed=1; done
+	for id in $(ids seg); do dsctl seg del "$id" || failed=1; done
+	return "$failed"
+}
+
+# A connection that others made ends when they end it; until then it uses its domain.
+clean_domains() {
+	local id failed=0
+	[ -d /sys/module/ds ] || return 0
+	for id in $(dsctl node domain show | awk 'NR > 1 { print $1 }'); do
+		dsctl node domain del "$id" || failed=1
+	done
+	return "$failed"
+}
+
+unload() { [ ! -d /sys/module/ds ] || timeout -k 5 30 rmmod ds; }
+
+gauges() {
+	rdma resource show | sed 's/^[0-9]*: //' | awk '{ for (i = 2; i < NF; i += 2) print $1 $i, $(i + 1) }'
+	[ -d /sys/module/ds ] || return 0
+	echo "module-users $(cat /sys/module/ds/refcnt)"
+	echo "tokens $(cat /sys/kernel/debug/ds/tokens)"
+	dsctl stat show --object module --csv | awk -F, '
+		{ n[$3] = $4 }
+		END {
+			print "keys", n["keys_registered"] - n["keys_revoked"]
+			print "connections", n["connects"] - n["disconnects"]
+		}'
+	for object in space peer seg; do
+		echo "$object $(ids "$object" | wc -l)"
+	done
+}
+
+# Processors keep freed pages for themselves, as many as the zone's low watermark
+# (50 MiB here), which no counter shows as free. Not these.
+keep_few_pages() { echo 100000 > /proc/sys/vm/percpu_pagelist_high_fraction; }
+
+free() {
+	sync
+	echo 3 > /proc/sys/vm/drop_caches
+	awk '$1 == "nr_free_pages" { print $2 * 4 }' /proc/vmstat
+}
+
+"$@"

@@ -1,0 +1,54 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Runs all kselftest programs on node 1 of two test machines, node 2 being the
+# peer whose memory they use. TAP on standard output.
+here=$(dirname "$0")
+cd "$here" || exit 1
+
+set_up() {
+	dsctl node set 1 && on 2 dsctl node set 2 &&
+	dsctl node keygen /run/ds.key && on -i 2 sh -c 'cat > /run/ds.key' </run/ds.key &&
+	on 2 chmod 600 /run/ds.key &&
+	dsctl node domain add 1 --key /run/ds.key &&
+	on 2 dsctl node domain add 1 --key /run/ds.key &&
+	on 2 dsctl seg add 2M --domain 1 &&
+	dsctl peer add 10.77.0.2 --domain 1 &&
+	dsctl seg attach 2:1 --space 1 --servers 2 --size 16M
+}
+
+failed=0
+run() {
+	echo "# $*"
+	"$@"
+	case $? in
+	0 | 4) ;;
+	*) failed=1 ;;
+	esac
+}
+
+# These want a host that was not set up.
+for program in netlink_abi netlink_objects netlink_race failpoints; do
+	run "./$program"
+done
+
+if ! set_up >/run/set_up 2>&1; then
+	sed 's/^/# /' /run/set_up
+	echo "Bail out! the machines could not be set up"
+	exit 1
+fi
+export DS_TEST_SPACE=1 DS_TEST_DOMAIN=1 DS_TEST_PEER=2 DS_TEST_REMOTE="on 2 $PWD"
+
+programs="ioctl_abi handles buffers segments ring submit ports"
+for program in $programs; do
+	run "./$program"
+done
+run ./fail_nth
+# The same while signals come without end.
+for program in $programs; do
+	run env DS_TEST_STORM=1 "./$program"
+done
+
+# Last, as it unloads the module, which has a peer and a space by now.
+run ./parameters.sh /ds/ds.ko
+exit $failed

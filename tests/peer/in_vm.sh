@@ -1,0 +1,67 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Runs the test peer on three machines, while node 1 uses memory of node 2:
+# first node 3 attacks node 2, then it is a server of node 1 that misbehaves.
+# In the end all is as it was before. TAP on standard output.
+#
+#   in_vm.sh [GROUP...]	groups of attacks, and "servers"; all without one
+# shellcheck disable=SC2317 # functions that are called by name
+here=$(dirname "$0")
+. "$here/set_up.sh"
+[ $# -gt 0 ] || set -- good request handshake lane message segment memory flood servers
+
+resources() { on "$1" rdma resource show | sed 's/ctx [0-9]*//'; }
+same_resources() {
+	local tries
+	for tries in $(seq 20); do
+		[ "$(resources "$1")" != "$2" ] || return 0
+		sleep 0.5
+	done
+	echo "# node $1 after $tries tries: $(resources "$1"), before: $2"
+	return 1
+}
+
+number=0
+failed=0
+check() {	# NAME COMMAND...
+	local name=$1 word=ok
+	shift
+	"$@" || { word="not ok"; failed=1; }
+	number=$((number + 1))
+	echo "$word $number - $name"
+}
+
+no_load_failed() {
+	sed 's/^/# load: /' /run/load.said
+	echo "# rounds: $(cat /run/load.rounds)"
+	[ ! -s /run/load.failed ] && [ "$(cat /run/load.rounds)" -gt 5 ]
+}
+nobody_but_node_1() { [ "$(on 2 dsctl -j peer show | grep -o '"node":' | wc -l)" = 1 ]; }
+unloads() { on "$1" rmmod ds; }
+
+if ! set_up > /run/set_up 2>&1; then
+	sed 's/^/# /' /run/set_up
+	echo "Bail out! the machines could not be set up"
+	exit 1
+fi
+before1=$(resources 1)
+before2=$(resources 2)
+start_load
+groups=()
+for group_name; do
+	[ "$group_name" = servers ] || groups+=("$group_name")
+done
+[ ${#groups[@]} = 0 ] || attack "${groups[@]}" || failed=1
+case " $* " in *" servers "*) "$here/servers.sh" || failed=1 ;; esac
+stop_load
+
+echo 1..7
+check "node 1 lost no operation" no_load_failed
+check "RDMA resources of node 1 are as before" same_resources 1 "$before1"
+check "RDMA resources of node 2 are as before" same_resources 2 "$before2"
+check "node 2 has no connection but node 1's" nobody_but_node_1
+for node in 1 2 3; do
+	check "node $node unloads the module" unloads "$node"
+done
+exit "$failed"

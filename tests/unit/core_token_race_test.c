@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Tokens, many threads: users get and put while owners create, revoke and free.
+ *
+ * What a token stands for is an object with a plain field. A user reads it
+ * between get and put; the owner overwrites it once the revoke is complete. If
+ * the table ever let a user in too late or an owner out too early, the user
+ * would see the wrong value, and the thread sanitizer would see the race. The
+ * token itself is handed over without any order, so that all order there is
+ * comes from the table.
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <cmocka.h>
+
+#include "tokencache/token.h"
+
+enum { OWNERS = 2, USERS = 3, OBJECTS = 8, ROUNDS = 4000, PER_OWNER = OBJECTS / OWNERS };
+
+#define SECONDS_MAX	60ULL
+#define DEAD		0xdeadULL
+
+struct object {
+	u64 place;	/* token << 32 | number of the life; moved as one */
+	u64 value;	/* number of the life, DEAD between lives; plain */
+	u32 token;	/* the owner's */
+};
+
+static struct ds_token_table table;
+static struct object objects[OBJECTS];
+static u64 uses, stale, waits, wrong;
+static bool stop;
+
+static void count(u64 *counter)
+{
+	__atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
+}
+
+static void wake(void *ctx)
+{
+	sem_post(ctx);
+}
+
+static void begin_life(struct object *o, u32 life)
+{
+	struct ds_token_desc d = {
+		.type = life % DS_TOKEN_TYPES, .access = life & 7, .key = ~life,
+		.base = (u64)life << 12, .length = life * 3ULL, .owner = life,
+	};
+
+	o->value = life;
+	if (ds_token_create(&table, &d, &o->token))
+		count(&wrong);
+	WRITE_ONCE(o->place, (u64)o->token << 32 | life);
+}
+
+static void end_life(struct object *o, sem_t *idle)
+{
+	int ret = ds_token_revoke(&table, o->token, wake, idle);
+
+	if (ret == -EINPROGRESS) {
+		count(&waits);
+		sem_wait(idle);
+	} else if (ret) {
+		count(&wrong);
+	}
+	o->value = DEAD;
+	ds_token_free(&table, o->token);
+}
+
+/* Rounds enough, and until every path was taken or time is up. */
+static bool enough(u32 round, u64 start)
+{
+	if (ds_mono_ns() - start > SECONDS_MAX * 1000000000)
+		return true;
+	return round >= ROUNDS && READ_ONCE(waits) > 100 &&
+	       READ_ONCE(uses) > 1000 && READ_ONCE(stale) > 100;
+}
+
+static void *owner(void *arg)
+{
+	struct object *mine = arg;
+	u64 start = ds_mono_ns();
+	u32 round, i;
+	sem_t idle;
+
+	sem_init(&idle, 0, 0);
+	for (i = 0; i < PER_OWNER; i++)
+		begin_life(&mine[i], i + 1);
+	for (round = 0; !enough(round, start); round++) {
+		struct object *o = &mine[round % PER_OWNER];
+
+		end_life(o, &idle);
+		if (!(round % 64))
+			sched_yield();		/* users find it revoked */
+		begin_life(o, round + PER_OWNER + 1);
+	}
+	for (i = 0; i < PER_OWNER; i++)
+		end_life(&mine[i], &idle);
+	if (!sem_trywait(&idle))
+		count(&wrong);			/* told twice */
+	sem_destroy(&idle);
+	return NULL;
+}
+
+static void use(struct object *o, u32 n)
+{
+	u64 place = READ_ONCE(o->place);
+	u32 token = place >> 32, life = (u32)place;
+	struct ds_token_desc d;
+	int ret;
+
+	if (!token)
+		return;
+	ret = ds_token_get(&table, token, &d);
+	if (ret) {
+		count(ret == -ESTALE ? &stale : &wrong);
+		return;
+	}
+	if (d.owner != life || d.key != ~life || d.type != life % DS_TOKEN_TYPES ||
+	    d.access != (life & 7) || d.base != (u64)life << 12 || d.length != life * 3ULL)
+		count(&wrong);
+	if (!(n % 16))
+		sched_yield();			/* the owner finds it in use */
+	if (o->value != life)
+		count(&wrong);
+	ds_token_put(&table, token);
+	count(&uses);
+}
+
+static void *user(void *arg)
+{
+	u32 n = (u32)(uintptr_t)arg;
+
+	while (!READ_ONCE(stop)) {
+		n = n * 1664525 + 1013904223;
+		use(&objects[(n >> 16) % OBJECTS], n >> 8);
+	}
+	return NULL;
+}
+
+/* Asks for tokens that nobody makes, beside those that are made. */
+static void *guesser(void *arg)
+{
+	struct ds_token_desc d;
+	u32 n = 0;
+
+	(void)arg;
+	while (!READ_ONCE(stop)) {
+		u32 index = 512 + n++ % 1024;
+
+		if (ds_token_get(&table, 1u << DS_TOKEN_GEN_OFF | index, &d) != -EBADF)
+			count(&wrong);
+		if (!(n % 1024))
+			sched_yield();
+	}
+	return NULL;
+}
+
+static void users_against_owners(void **state)
+{
+	pthread_t owners[OWNERS], users[USERS], guess;
+	uintptr_t i;
+
+	(void)state;
+	assert_int_equal(ds_token_table_init(&table, OBJECTS), 0);
+	assert_int_equal(pthread_create(&guess, NULL, guesser, NULL), 0);
+	for (i = 0; i < OWNERS; i++)
+		assert_int_equal(pthread_create(&owners[i], NULL, owner,
+						&objects[i * PER_OWNER]), 0);
+	for (i = 0; i < USERS; i++)
+		assert_int_equal(pthread_create(&users[i], NULL, user, (void *)i), 0);
+	for (i = 0; i < OWNERS; i++)
+		pthread_join(owners[i], NULL);
+	WRITE_ONCE(stop, true);
+	for (i = 0; i < USERS; i++)
+		pthread_join(users[i], NULL);
+	pthread_join(guess, NULL);
+
+	print_message("# %llu uses, %llu refused as stale, %llu revokes that waited\n",
+		      uses, stale, waits);
+	assert_int_equal(wrong, 0);
+	assert_int_not_equal(uses, 0);
+	assert_int_not_equal(stale, 0);
+	assert_int_not_equal(waits, 0);
+	assert_int_equal(ds_token_count(&table), 0);
+	assert_int_equal(ds_token_table_destroy(&table), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(users_against_owners),
+	};
+
+	return cmocka_run_group_tests_name("core_token_race", tests, NULL, NULL);
+}

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+# Unit tests: each tests/unit/*.c, tests/unit/*.cpp and tests/model/*.c is one
+# CMocka program. Included by the top-level Makefile; alone:
+#
+#   make -f tests/unit/unit.mk unit		build all
+#   make -f tests/unit/unit.mk unit-run		build and run all, TAP output
+#
+# SAN=address,undefined or SAN=thread builds and runs them, and what they test,
+# with sanitizers and apart from the plain build. UNIT="NAME..." takes only some.
+ifndef LIB_CORE
+include user/lib/lib.mk
+endif
+
+UNIT_DIR	:= $(BUILD)/tests/unit$(if $(SAN),-$(SAN))
+UNIT_SRC	:= $(wildcard tests/unit/*.c tests/unit/*.cpp tests/model/*.c)
+UNIT		?= $(sort $(basename $(notdir $(UNIT_SRC))))
+unit_bin	:= $(UNIT:%=$(UNIT_DIR)/%)
+
+unit_cppflags	= -Iuser/lib $(LIB_CPPFLAGS) -Ikernel -DUNIT_SOURCE_DIR='"$(CURDIR)"'
+unit_flags	= $(unit_cppflags) $(CPPFLAGS) -g -O2 -Wall -Wextra -Werror -MMD -MP -MF $@.d -MT $@ $(LIB_SANFLAGS)
+unit_libs	= -lcmocka -lcrypto -lpthread
+
+.PHONY: unit unit-run
+unit: $(unit_bin)
+
+unit-run: unit
+	@failed=; for t in $(unit_bin); do \
+		echo "# $$t"; CMOCKA_MESSAGE_OUTPUT=TAP timeout 600 $$t || failed="$$failed $$t"; \
+	done; if [ -n "$$failed" ]; then echo "# failed:$$failed"; exit 1; fi
+
+# The core's tests need nothing but the core.
+$(UNIT_DIR)/core_%: tests/unit/core_%.c $(LIB_CORE)
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 $(unit_flags) $(CFLAGS) -o $@ $< $(LIB_CORE) $(LDFLAGS) $(unit_libs)
+
+$(UNIT_DIR)/%: tests/model/%.c
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 $(unit_flags) $(CFLAGS) -o $@ $< $(LDFLAGS) $(unit_libs)
+
+$(UNIT_DIR)/%: tests/unit/%.c $(LIB_INTERNAL)
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 $(unit_flags) $(CFLAGS) -o $@ $< $(LIB_INTERNAL) $(LDFLAGS) $(lib_nl) $(unit_libs) -lstdc++
+
+$(UNIT_DIR)/%: tests/unit/%.cpp $(LIB_INTERNAL)
+	@mkdir -p $(@D)
+	$(CXX) -std=c++20 $(unit_flags) $(CXXFLAGS) -o $@ $< $(LIB_INTERNAL) $(LDFLAGS) $(lib_nl) $(unit_libs)
+
+-include $(unit_bin:=.d)
