@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# DS: one makefile for all of it. `make help` says what there is.
+#
+# Parts bring fragments, which say how their files are built: user/*/*.mk,
+# tests/*/*.mk and bench/*.mk. A fragment adds what a plain `make` shall build
+# to ALL, and uses the variables below. Tests are found, not listed: each
+# executable in a folder tests/*/run.d is a test program (see tests/run).
+
+BUILD	:= build
+SERIES	:= 6.1 6.12
+PREFIX	?= /usr/local
+
+CC	:= gcc
+CXX	:= g++
+CPPFLAGS := -Iinclude/uapi -Iuser/lib/include
+CFLAGS	:= -O2 -g -Wall -Wextra -Werror
+CXXFLAGS := -std=c++20 -O2 -g -Wall -Wextra -Werror
+
+# One job for each processor, unless the caller says how many.
+ifeq ($(filter -j%,$(MAKEFLAGS)),)
+MAKEFLAGS += -j$(shell nproc)
+endif
+
+.DEFAULT_GOAL := all
+.DELETE_ON_ERROR:
+.PHONY: all modules demo test bench soak install clean lint help
+
+# Install what is missing before the fragments ask pkg-config for it.
+deps_all	:= build
+deps_test	:= vm test lint
+deps_demo	:= vm
+deps_bench	:= vm bench
+deps_soak	:= vm test
+deps_lint	:= lint
+goals		:= $(filter-out clean help,$(or $(MAKECMDGOALS),all))
+ifneq ($(goals),)
+deps		:= $(sort build $(foreach goal,$(goals),$(deps_$(goal))))
+ifneq ($(shell scripts/deps $(deps) >&2 && echo done),done)
+$(error packages are missing; see above)
+endif
+endif
+
+ALL	:= modules
+include $(wildcard user/*/*.mk) $(wildcard tests/*/*.mk) $(wildcard bench/*.mk)
+ALL	+= lib dsctl man
+
+all: $(ALL)
+
+# ds.ko for each kernel, built from one source in a folder of links: kbuild
+# writes its objects beside what it takes for the source.
+kernel_files := $(shell find kernel include/uapi -type f ! -name '.*')
+modules: $(SERIES:%=$(BUILD)/kernel-%/ds.ko)
+
+$(BUILD)/kernel-%/ds.ko: $(kernel_files) scripts/build-module
+	+scripts/build-module $* $(@D) "$(MAKE)"
+
+demo: all
+	scripts/demo
+
+TESTS	?= $(sort $(wildcard tests/*/run.d/*))
+test: all unit
+	tests/run $(TESTS)
+
+bench: all
+	bench/run $(BENCH)
+
+soak: all unit
+	tests/soak $(SOAK)
+
+lint:
+	tests/run scripts/lint
+
+install: all install-lib install-man
+	scripts/install "$(DESTDIR)" "$(PREFIX)" $(BUILD)
+
+clean:
+	rm -rf $(BUILD)
+
+help:
+	@echo 'make            build ds.ko for Linux $(SERIES), the library and the programs into $(BUILD)/'
+	@echo 'make demo       build, then show what DS does, in three virtual machines'
+	@echo 'make test       build, then run all tests; TESTS="FILE..." runs only these'
+	@echo 'make bench      measure; BENCH=name runs one benchmark; rows go to $(BUILD)/bench.jsonl'
+	@echo 'make soak       run the long tests; SOAK=name runs one'
+	@echo 'make lint       checkpatch, sparse, W=1, shellcheck, clang-format'
+	@echo 'make install    into PREFIX ($(PREFIX)), below DESTDIR'
+	@echo 'make clean      remove $(BUILD)/'
+	@echo 'Each of them installs the Debian packages that it needs and that are missing.'
+	@echo 'Kernels and test images are kept in $${DS_CACHE:-~/.cache/ds}.'
