@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * DS: operations that are waited for together. Chains that share keys and lane
+ * are joined, so that a batch to one server is one doorbell and one completion.
+ */
+#include <linux/kref.h>
+#include <linux/slab.h>
+#include <uapi/ds/wire.h>
+#include "attach.h"
+#include "conn.h"
+#include "request.h"
+#include "verbs.h"
+
+#define DS_JOIN_WRS	128	/* work requests that joined chains have at most */
+
+/* What ds_ops_run() and the completions share; outlives a caller that gives up. */
+struct ds_batch {
+	struct kref		ref;
+	spinlock_t		lock;		/* @left and @cqes */
+	struct completion	finished;
+	u32			count;
+	u32			left;
+	struct ds_cqe		cqes[];
+};
+
+static void ds_batch_release(struct kref *ref)
+{
+	kvfree(container_of(ref, struct ds_batch, ref));
+}
+
+static void ds_batch_done(void *ctx, u32 index, const struct ds_cqe *cqe)
+{
+	struct ds_batch *batch = ctx;
+	bool last;
+
+	spin_lock_bh(&batch->lock);
+	batch->cqes[index] = *cqe;
+	last = !--batch->left;
+	spin_unlock_bh(&batch->lock);
+	if (last)
+		complete(&batch->finished);
+	kref_put(&batch->ref, ds_batch_release);
+}
+
+/* Whose answer is waited for, should the wait end first. */
+static void ds_batch_expect(struct ds_batch *batch, u32 index, u32 node)
+{
+	spin_lock_bh(&batch->lock);
+	batch->cqes[index].node = node;
+	spin_unlock_bh(&batch->lock);
+}
+
+static struct ds_batch *ds_batch_alloc(const struct ds_op_arg *args, u32 count)
+{
+	struct ds_batch *batch;
+	u32 i;
+
+	batch = kvzalloc(struct_size(batch, cqes, count), GFP_KERNEL);
+	if (!batch)
+		return NULL;
+	kref_init(&batch->ref);
+	spin_lock_init(&batch->lock);
+	init_completion(&batch->finished);
+	batch->count = count;
+	batch->left = count;
+	for (i = 0; i < count; i++) {
+		batch->cqes[i].user_data = args[i].op.user_data;
+		batch->cqes[i].status = -ETIMEDOUT;
+		batch->cqes[i].outcome = DS_UNKNOWN;
+		kref_get(&batch->ref);
+	}
+	return batch;
+}
+
+/* A plan that chains are being joined to. */
+struct ds_join {
+	struct ds_plan	plan;
+	u32		index[DS_JOIN_WRS];
+};
+
+#define DS_JOINS	4	/* servers and lanes that a batch gathers for at once */
+
+struct ds_joins {
+	const struct ds_op_arg	*args;
+	u64			deadline;
+	struct ds_batch		*batch;
+	struct ds_conn		*conn;		/* of all plans so far, with a reference */
+	struct ds_qp		*qp;		/* of the first plan, to poll */
+	u32			used;
+	struct ds_join		join[DS_JOINS];
+};
+
+static void ds_join_post(struct ds_joins *j, struct ds_join *join)
+{
+	struct ds_conn *conn = join->plan.keys->conn;
+	struct ds_qp *qp = ds_conn_lane(conn, join->plan.lane);
+	u32 node = conn->hs.peer.node;
+	u32 i, ops = join->plan.ops;
+	int ret;
+
+	if (!j->conn) {
+		ds_conn_get(conn);
+		j->conn = conn;
+		j->qp = qp;
+	}
+	for (i = 0; i < ops; i++)
+		ds_batch_expect(j->batch, join->index[i], node);
+	ret = ds_plan_post(&join->plan, j->args, join->index, j->deadline, qp == j->qp,
+			   ds_batch_done, j->batch);
+	for (i = 0; ret && i < ops; i++)
+		ds_ops_refuse(j->args, join->index[i], 1, 0, ret, node, ds_batch_done, j->batch);
+}
+
+static void ds_joins_flush(struct ds_joins *j)
+{
+	u32 i;
+
+	for (i = 0; i < j->used; i++)
+		ds_join_post(j, &j->join[i]);
+	j->used = 0;
+}
+
+/* Add a planned chain to a fitting join, or begin one. */
+static void ds_joins_add(struct ds_joins *j, const struct ds_plan *plan, u32 first)
+{
+	u32 max = min_t(u32, DS_JOIN_WRS, ds_conn_lane(plan->keys->conn, plan->lane)->sq_size / 2);
+	struct ds_join *join;
+	u32 i;
+
+	for (i = 0; i < j->used; i++) {
+		join = &j->join[i];
+		if (join->plan.keys != plan->keys || join->plan.lane != plan->lane)
+			continue;
+		if (join->plan.wrs + plan->wrs <= max && join->plan.ops + plan->ops <= DS_JOIN_WRS)
+			goto found;
+		ds_joins_flush(j);	/* all, to keep the order within a lane simple */
+		break;
+	}
+	if (j->used == DS_JOINS)
+		ds_joins_flush(j);
+	join = &j->join[j->used++];
+	memset(&join->plan, 0, sizeof(join->plan));
+	join->plan.keys = plan->keys;
+	join->plan.lane = plan->lane;
+	goto fill;
+found:
+	ds_keyset_put(plan->keys);	/* the join has its own */
+fill:
+	for (i = 0; i < plan->ops; i++)
+		join->index[join->plan.ops + i] = first + i;
+	join->plan.ops += plan->ops;
+	join->plan.wrs += plan->wrs;
+	join->plan.sges += plan->sges;
+	join->plan.atomics += plan->atomics;
+}
+
+static void ds_batch_post(struct ds_joins *j, u32 count)
+{
+	const struct ds_op_arg *args = j->args;
+	u32 first, n, bad, node;
+	struct ds_plan plan;
+	int ret;
+
+	for (first = 0; first < count; first += n) {
+		n = ds_chain_length(args + first, count - first);
+		ret = ds_plan_chain(&plan, args + first, n, args[0].op.addr, &bad, &node);
+		if (ret)
+			ds_ops_refuse(args, first, n, bad, ret, node, ds_batch_done, j->batch);
+		else
+			ds_joins_add(j, &plan, first);
+	}
+	ds_joins_flush(j);
+}
+
+static int ds_batch_wait(struct ds_batch *batch, struct ds_qp *qp, u64 deadline)
+{
+	u64 start = ktime_get_ns();
+	long ret;
+	s64 left;
+
+	if (qp)
+		ds_qp_poll(qp, &batch->finished);
+	if (completion_done(&batch->finished)) {
+		if (qp)
+			ds_qp_rtt(qp, ktime_get_ns() - start);
+		return 0;
+	}
+	left = deadline - ktime_get_ns();
+	ret = wait_for_completion_killable_timeout(&batch->finished,
+						   left > 0 ? nsecs_to_jiffies(left) + 1 : 0);
+	if (ret > 0 && qp)
+		ds_qp_rtt(qp, ktime_get_ns() - start);
+	return ret < 0 ? -EINTR : 0;
+}
+
+int ds_ops_run(const struct ds_op_arg *args, u32 count, u64 deadline, struct ds_cqe *cqes)
+{
+	struct ds_joins *j;
+	struct ds_batch *batch;
+	int ret = -ENOMEM;
+
+	j = kmalloc(sizeof(*j), GFP_KERNEL);
+	if (!j)
+		return -ENOMEM;
+	batch = ds_batch_alloc(args, count);
+	if (!batch)
+		goto free_joins;
+	j->args = args;
+	j->deadline = deadline;
+	j->batch = batch;
+	j->conn = NULL;
+	j->qp = NULL;
+	j->used = 0;
+
+	ds_batch_post(j, count);
+	ret = ds_batch_wait(batch, j->qp, deadline);
+	spin_lock_bh(&batch->lock);
+	memcpy(cqes, batch->cqes, count * sizeof(*cqes));
+	spin_unlock_bh(&batch->lock);
+	if (j->conn)
+		ds_conn_put(j->conn);
+	kref_put(&batch->ref, ds_batch_release);
+free_joins:
+	kfree(j);
+	return ret;
+}
