@@ -26,15 +26,18 @@ class Failure(Exception):
 
 class Verdict:
     """How a run ended. The worst thing that happened wins: a splat, then a
-    failure of the harness, then the time, then the command's own status."""
+    failure of the harness, then the time, then the command's own status. But
+    after the emulator broke, nothing that the kernel said is worth anything."""
 
     def __init__(self):
-        self.splat = self.harness = self.timeout = self.interrupted = self.status = None
+        self.emulator = self.splat = self.harness = self.timeout = self.interrupted = self.status = None
 
     def result(self):
         """The exit status and the sentence."""
         if self.interrupted:
             return STATUS_INTERRUPTED, "interrupted"
+        if self.emulator:
+            return STATUS_HARNESS, f"harness failure: the emulator broke {self.emulator}"
         if self.splat:
             return STATUS_SPLAT, f"kernel splat on node {self.splat}"
         if self.harness:
@@ -229,6 +232,9 @@ class Run:
                 lines = splat.excerpt(log.read())
             if lines:
                 self.verdict.splat = self.verdict.splat or machine.node
+                flags = splat.impossible(lines)
+                if flags:
+                    self.verdict.emulator = f"node {machine.node}: no processor has the flags {flags}"
                 say(f"node {machine.node}'s kernel said:")
                 for line in lines:
                     print(f"  node{machine.node}| {line}", file=sys.stderr)

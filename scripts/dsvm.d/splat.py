@@ -25,6 +25,9 @@ ALLOWED = re.compile("|".join((
 )))
 STAMP = re.compile(r"^(?:<\d+>)?\[ *\d+\.\d+\](?:\[ *[TC]\d+\])? ?")
 
+FLAGS = re.compile(r"EFLAGS: ([0-9a-f]{8})\b")
+FLAGS_ALWAYS, FLAGS_FIXED = 0x2, 0xffc0802a
+
 BEFORE, AFTER = 5, 45
 
 
@@ -40,6 +43,18 @@ def find(text):
         if DENIED.match(body) and not ALLOWED.match(body):
             return index, lines
     return None, lines
+
+
+def impossible(lines):
+    """The flags of a register dump in these lines that no processor can have, or None.
+    Bit 1 is always set; bits 3, 5, 15 and 22 to 31 never are (Intel SDM volume 1, 3.4.3).
+    QEMU 7.2 loses its flags now and then when it delivers a fault; Linux then sees a
+    double fault in any place. That is the emulator's fault and not the kernel's."""
+    for line in lines:
+        match = FLAGS.search(line)
+        if match and int(match[1], 16) & FLAGS_FIXED != FLAGS_ALWAYS:
+            return match[1]
+    return None
 
 
 def excerpt(text):
