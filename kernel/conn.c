@@ -31,7 +31,7 @@
 #include "netlink.h"
 #include "params.h"
 #include "peer.h"
-#include "rdm/segment.h"
+#include "rdm/grant.h"
 #include "rdm/space.h"
 #include "trace.h"
 #include "verbs.h"
@@ -437,7 +437,7 @@ static void ds_conn_close_work(struct work_struct *work)
 	ds_msg_abort(conn);
 	cancel_delayed_work_sync(&conn->beat_work);
 	if (conn->server)
-		ds_segment_conn_gone(conn);
+		ds_grant_conn_gone(conn);
 	ds_conn_all_lanes(conn, ds_lane_destroy);
 	if (!conn->server)
 		ds_space_conn_down(conn);

@@ -19,6 +19,7 @@
 #include "domain.h"
 #include "netlink_family.h"
 #include "peer.h"
+#include "rdm/grant.h"
 #include "rdm/segment.h"
 #include "rdm/space.h"
 #include "stats.h"
@@ -242,7 +243,7 @@ static int ds_put_segment(struct sk_buff *skb, void *object)
 	      nla_put_u32(skb, DS_A_ACCESS, attr->access) ?:
 	      nla_put_s32(skb, DS_A_NUMA_NODE, attr->numa_node) ?:
 	      nla_put_u32(skb, DS_A_FLAGS, attr->flags) ?:
-	      nla_put_u32(skb, DS_A_ATTACHED, ds_segment_attachers(seg));
+	      nla_put_u32(skb, DS_A_ATTACHED, ds_grant_holders(seg));
 	if (!err && attr->name[0])
 		err = nla_put_string(skb, DS_A_NAME, attr->name);
 	return err;

@@ -166,6 +166,7 @@ struct ds_reg *ds_reg_create(struct ds_pd *pd, struct page **pages, u64 length,
 	if (!reg)
 		return ERR_PTR(-ENOMEM);
 	reg->pd = pd;
+	reg->access = access;
 	reg->chunk_shift = shift;
 	reg->chunks = chunks;
 	ds_pd_ref(pd);

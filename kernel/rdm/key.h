@@ -28,6 +28,7 @@ struct ds_key {
  * @link: in ds_segment.regs
  * @pd: the protection domain; a reference is held
  * @users: attachers that hold its keys, under ds_segment.lock
+ * @access: DS_ACCESS_* that the keys grant
  * @chunk_shift: log2 of a chunk's bytes
  * @chunks: length of @keys
  * @keys: one for each chunk
@@ -36,6 +37,7 @@ struct ds_reg {
 	struct list_head	link;
 	struct ds_pd		*pd;
 	u32			users;
+	u32			access;
 	u32			chunk_shift;
 	u32			chunks;
 	struct ds_key		keys[];

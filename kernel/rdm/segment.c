@@ -1,49 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * DS: segments, the memory that this host exports.
- *
- * Normal operation. A segment has no keys until a connection attaches it; then
- * it is registered in the connection's protection domain, once for all
- * connections there, until the last of them detaches or ends.
- *
- * Revoke. Attachers are told first, and have DS_REVOKE_MS to end what they have
- * in flight; then the keys are destroyed whatever they do. One that goes on
- * using a dead key breaks its own queue pair.
+ * DS: segments, the memory that this host exports: how they are made, found and
+ * ended. Who holds their keys is in grant.c.
  *
  * Locking order:
  *	ds_segments_lock
- *	ds_segment.lock		held while keys are made and destroyed
- *		ds_device.lock
+ *	ds_segment.lock		see grant.c
  */
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <uapi/ds/ioctl.h>
 #include "buffer.h"
-#include "conn.h"
 #include "debug.h"
-#include "device.h"
 #include "domain.h"
-#include "key.h"
+#include "grant.h"
 #include "msg.h"
 #include "netlink.h"
 #include "params.h"
 #include "segment.h"
 #include "trace.h"
 
-#define DS_REVOKE_MS	2000
-
 static LIST_HEAD(ds_segments);
 static DEFINE_MUTEX(ds_segments_lock);
 static u64 ds_segments_last;		/* number given last */
 static u64 ds_segments_bytes;
-
-/* A connection that holds a segment's keys. */
-struct ds_attacher {
-	struct list_head	link;
-	struct ds_conn		*conn;
-	struct ds_reg		*reg;
-	bool			told;	/* that the keys are being taken away */
-};
 
 static void ds_segment_free_pages(struct ds_segment *seg)
 {
@@ -67,7 +47,7 @@ static void ds_segment_release(struct kref *ref)
 	kfree(seg);
 }
 
-static void ds_segment_put(struct ds_segment *seg)
+void ds_segment_put(struct ds_segment *seg)
 {
 	kref_put(&seg->ref, ds_segment_release);
 }
@@ -178,7 +158,9 @@ err_free:
 	return ERR_PTR(ret);
 }
 
-static struct ds_segment *ds_segment_find(u64 id)
+/* ---- look-up ---- */
+
+struct ds_segment *ds_segment_find(u64 id)
 {
 	struct ds_segment *seg, *found = NULL;
 
@@ -194,161 +176,7 @@ static struct ds_segment *ds_segment_find(u64 id)
 	return found;
 }
 
-/* ---- attachers ---- */
-
-static void ds_attacher_free(struct ds_segment *seg, struct ds_attacher *a)
-{
-	lockdep_assert_held(&seg->lock);
-	list_del(&a->link);
-	if (!--a->reg->users) {
-		list_del(&a->reg->link);
-		ds_reg_destroy(a->reg);
-		trace_ds_segment(seg->id, "unregister", seg->attr.length);
-	}
-	atomic_dec(&a->conn->attaches);
-	ds_conn_put(a->conn);
-	kfree(a);
-}
-
-static struct ds_attacher *ds_attacher_find(struct ds_segment *seg, struct ds_conn *conn)
-{
-	struct ds_attacher *a;
-
-	lockdep_assert_held(&seg->lock);
-	list_for_each_entry(a, &seg->attachers, link) {
-		if (a->conn == conn)
-			return a;
-	}
-	return NULL;
-}
-
-static struct ds_reg *ds_segment_reg(struct ds_segment *seg, struct ds_pd *pd)
-{
-	struct ds_reg *reg;
-
-	lockdep_assert_held(&seg->lock);
-	list_for_each_entry(reg, &seg->regs, link) {
-		if (reg->pd == pd)
-			return reg;
-	}
-	reg = ds_reg_create(pd, seg->pages, seg->attr.length, seg->attr.access, seg->id);
-	if (!IS_ERR(reg)) {
-		list_add_tail(&reg->link, &seg->regs);
-		trace_ds_segment(seg->id, "register", seg->attr.length);
-	}
-	return reg;
-}
-
-static struct ds_attacher *ds_attacher_get(struct ds_segment *seg, struct ds_conn *conn)
-{
-	struct ds_attacher *a;
-	struct ds_reg *reg;
-
-	a = ds_attacher_find(seg, conn);
-	if (a)
-		return a;
-	a = kzalloc(sizeof(*a), GFP_KERNEL);
-	if (!a)
-		return ERR_PTR(-ENOMEM);
-	if (atomic_inc_return(&conn->attaches) > ds_max_attaches) {
-		reg = ERR_PTR(-EDQUOT);
-		goto err;
-	}
-	/*
-	 * Counted before the state is read: ds_segment_conn_gone() sees the count
-	 * and waits for the segment's lock, or we see that the connection closes.
-	 */
-	if (READ_ONCE(conn->state) != DS_CONN_UP) {
-		reg = ERR_PTR(-ENOTCONN);
-		goto err;
-	}
-	reg = ds_segment_reg(seg, conn->pd);
-	if (IS_ERR(reg))
-		goto err;
-	reg->users++;
-	a->reg = reg;
-	a->conn = conn;
-	ds_conn_get(conn);
-	list_add_tail(&a->link, &seg->attachers);
-	return a;
-
-err:
-	atomic_dec(&conn->attaches);
-	kfree(a);
-	return ERR_CAST(reg);
-}
-
-static int ds_segment_give_keys(struct ds_segment *seg, struct ds_conn *conn, u32 first,
-				struct ds_seg_keys *out, u32 *out_length)
-{
-	struct ds_attacher *a;
-	u32 i, count;
-
-	lockdep_assert_held(&seg->lock);
-	if (seg->dead)
-		return -ENOENT;
-	if (seg->busy)
-		return -EAGAIN;
-	a = ds_attacher_get(seg, conn);
-	if (IS_ERR(a))
-		return PTR_ERR(a);
-	if (first >= a->reg->chunks)
-		return -EINVAL;
-	count = min_t(u32, a->reg->chunks - first, DS_SEG_KEYS_MAX);
-	memset(out, 0, sizeof(*out));
-	out->length = cpu_to_le64(seg->attr.length);
-	out->access = cpu_to_le32(seg->attr.access);
-	out->chunk_shift = cpu_to_le32(a->reg->chunk_shift);
-	out->first = cpu_to_le32(first);
-	out->count = cpu_to_le32(count);
-	for (i = 0; i < count; i++)
-		out->rkeys[i] = cpu_to_le32(a->reg->keys[first + i].mr->rkey);
-	*out_length = struct_size(out, rkeys, count);
-	return 0;
-}
-
-static int ds_segment_serve(void *ctx, const struct ds_msg *msg, void *reply, u32 *reply_length)
-{
-	const struct ds_seg_req *req = msg->data;
-	struct ds_segment *seg;
-	struct ds_attacher *a;
-	int ret;
-
-	if (msg->length != sizeof(*req) || memchr_inv(req->reserved, 0, sizeof(req->reserved)))
-		return -EINVAL;
-	if (!msg->conn->server)
-		return -EPERM;	/* only the host that connected may attach */
-	seg = ds_segment_find(le64_to_cpu(req->segment));
-	if (!seg)
-		return -ENOENT;
-	if (seg->dom != msg->conn->domain) {
-		ret = -EACCES;
-		goto put;
-	}
-
-	mutex_lock(&seg->lock);
-	switch (le32_to_cpu(req->verb)) {
-	case DS_SEG_ATTACH:
-		ret = ds_segment_give_keys(seg, msg->conn, le32_to_cpu(req->first), reply,
-					   reply_length);
-		break;
-	case DS_SEG_DETACH:
-		a = ds_attacher_find(seg, msg->conn);
-		ret = a ? 0 : -ENOENT;
-		if (a)
-			ds_attacher_free(seg, a);
-		break;
-	default:
-		ret = -EOPNOTSUPP;
-	}
-	mutex_unlock(&seg->lock);
-put:
-	ds_segment_put(seg);
-	return ret;
-}
-
-/* The segment after @seg in the list, with a reference, in exchange for @seg's. */
-static struct ds_segment *ds_segment_next(struct ds_segment *seg, u64 *last)
+struct ds_segment *ds_segment_next(struct ds_segment *seg, u64 *last)
 {
 	struct ds_segment *next, *found = NULL;
 
@@ -367,122 +195,30 @@ static struct ds_segment *ds_segment_next(struct ds_segment *seg, u64 *last)
 	return found;
 }
 
-void ds_segment_conn_gone(struct ds_conn *conn)
+int ds_segment_for_each(int (*fn)(struct ds_segment *seg, void *ctx), void *ctx)
 {
 	struct ds_segment *seg = NULL;
-	struct ds_attacher *a;
 	u64 last = 0;
+	int ret = 0;
 
-	/* None is counted any more: the connection is closing. */
-	smp_mb();	/* pairs with atomic_inc_return() in ds_attacher_get() */
-	while (atomic_read(&conn->attaches) && (seg = ds_segment_next(seg, &last))) {
-		mutex_lock(&seg->lock);
-		a = ds_attacher_find(seg, conn);
-		if (a)
-			ds_attacher_free(seg, a);
-		mutex_unlock(&seg->lock);
-	}
+	while (!ret && (seg = ds_segment_next(seg, &last)))
+		ret = fn(seg, ctx);
 	if (seg)
 		ds_segment_put(seg);
+	return ret;
+}
+
+bool ds_segment_any(void)
+{
+	bool any;
+
+	mutex_lock(&ds_segments_lock);
+	any = !list_empty(&ds_segments);
+	mutex_unlock(&ds_segments_lock);
+	return any;
 }
 
 /* ---- revoke and delete ---- */
-
-/* All attachers of a segment are told at once, so that the dead ones cost one wait. */
-struct ds_tell_all {
-	struct ds_seg_revoke	msg;
-	atomic_t		left;	/* to be told, and one for the teller */
-	struct completion	done;
-};
-
-struct ds_tell {
-	struct work_struct	work;
-	struct ds_conn		*conn;
-	struct ds_tell_all	*all;
-};
-
-static void ds_tell_ended(struct ds_tell_all *all)
-{
-	if (atomic_dec_and_test(&all->left))
-		complete(&all->done);
-}
-
-static void ds_tell_work(struct work_struct *work)
-{
-	struct ds_tell *tell = container_of(work, struct ds_tell, work);
-	int status;
-
-	/* Whoever does not answer in time loses the keys all the same. */
-	ds_msg_request(tell->conn, DS_SERVICE_REVOKE, &tell->all->msg, sizeof(tell->all->msg),
-		       NULL, NULL, &status, DS_REVOKE_MS, NULL);
-	ds_conn_put(tell->conn);
-	ds_tell_ended(tell->all);
-	kfree(tell);
-}
-
-/* A connection that holds keys and is not told yet, with a reference. */
-static struct ds_conn *ds_segment_untold(struct ds_segment *seg)
-{
-	struct ds_attacher *a;
-	struct ds_conn *conn = NULL;
-
-	mutex_lock(&seg->lock);
-	list_for_each_entry(a, &seg->attachers, link) {
-		if (!a->told) {
-			a->told = true;
-			conn = a->conn;
-			ds_conn_get(conn);
-			break;
-		}
-	}
-	mutex_unlock(&seg->lock);
-	return conn;
-}
-
-static void ds_segment_tell(struct ds_segment *seg, bool gone)
-{
-	struct ds_tell_all all = { .msg = { .segment = cpu_to_le64(seg->id), .gone = gone } };
-	struct ds_conn *conn;
-	struct ds_tell *tell;
-
-	atomic_set(&all.left, 1);
-	init_completion(&all.done);
-	while ((conn = ds_segment_untold(seg))) {
-		tell = kmalloc(sizeof(*tell), GFP_KERNEL | __GFP_NOFAIL);
-		INIT_WORK(&tell->work, ds_tell_work);
-		tell->conn = conn;
-		tell->all = &all;
-		atomic_inc(&all.left);
-		queue_work(ds_wq, &tell->work);
-	}
-	ds_tell_ended(&all);
-	wait_for_completion(&all.done);
-}
-
-static int ds_segment_take_keys(struct ds_segment *seg, bool gone)
-{
-	struct ds_attacher *a, *next;
-
-	mutex_lock(&seg->lock);
-	if (seg->dead || seg->busy) {
-		mutex_unlock(&seg->lock);
-		return -EBUSY;
-	}
-	seg->busy = true;
-	seg->dead = gone;
-	mutex_unlock(&seg->lock);
-
-	ds_segment_tell(seg, gone);
-	ds_failpoint(DS_FP_SEG_REVOKE);
-
-	mutex_lock(&seg->lock);
-	list_for_each_entry_safe(a, next, &seg->attachers, link)
-		ds_attacher_free(seg, a);
-	seg->busy = false;
-	mutex_unlock(&seg->lock);
-	trace_ds_segment(seg->id, gone ? "delete" : "revoke", seg->attr.length);
-	return 0;
-}
 
 void ds_segment_delete(struct ds_segment *seg)
 {
@@ -490,7 +226,7 @@ void ds_segment_delete(struct ds_segment *seg)
 	list_del(&seg->link);
 	mutex_unlock(&ds_segments_lock);
 
-	while (ds_segment_take_keys(seg, true) == -EBUSY)
+	while (ds_grant_take_all(seg, true) == -EBUSY)
 		schedule_timeout_uninterruptible(HZ / 50);	/* a revoke is at work */
 	ds_event_segment(DS_EVENT_SEG_REMOVED, seg->id, seg->attr.length);
 	ds_segment_put(seg);
@@ -531,7 +267,7 @@ int ds_segment_revoke_id(u64 id, struct netlink_ext_ack *extack)
 		NL_SET_ERR_MSG(extack, "there is no segment with this number");
 		return -ENOENT;
 	}
-	ret = ds_segment_take_keys(seg, false);
+	ret = ds_grant_take_all(seg, false);
 	if (ret)
 		NL_SET_ERR_MSG(extack, "the segment's keys are being taken away already");
 	else
@@ -540,44 +276,9 @@ int ds_segment_revoke_id(u64 id, struct netlink_ext_ack *extack)
 	return ret;
 }
 
-/* ---- look-up ---- */
-
-u32 ds_segment_attachers(struct ds_segment *seg)
-{
-	u32 count;
-
-	mutex_lock(&seg->lock);
-	count = list_count_nodes(&seg->attachers);
-	mutex_unlock(&seg->lock);
-	return count;
-}
-
-int ds_segment_for_each(int (*fn)(struct ds_segment *seg, void *ctx), void *ctx)
-{
-	struct ds_segment *seg = NULL;
-	u64 last = 0;
-	int ret = 0;
-
-	while (!ret && (seg = ds_segment_next(seg, &last)))
-		ret = fn(seg, ctx);
-	if (seg)
-		ds_segment_put(seg);
-	return ret;
-}
-
-bool ds_segment_any(void)
-{
-	bool any;
-
-	mutex_lock(&ds_segments_lock);
-	any = !list_empty(&ds_segments);
-	mutex_unlock(&ds_segments_lock);
-	return any;
-}
-
 int ds_segment_init(void)
 {
-	return ds_msg_bind(DS_SERVICE_SEGMENT, ds_segment_serve, NULL);
+	return ds_msg_bind(DS_SERVICE_SEGMENT, ds_grant_serve, NULL);
 }
 
 void ds_segment_exit(void)

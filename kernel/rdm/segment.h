@@ -86,11 +86,13 @@ int ds_segment_revoke_id(u64 id, struct netlink_ext_ack *extack);
 
 /* Call @fn for each segment until it returns non-zero; segments may come and go. */
 int ds_segment_for_each(int (*fn)(struct ds_segment *seg, void *ctx), void *ctx);
-u32 ds_segment_attachers(struct ds_segment *seg);
 bool ds_segment_any(void);
 
-/* A server connection ends: drop what it has attached. Context: process. */
-void ds_segment_conn_gone(struct ds_conn *conn);
+/* By number, with a reference, or NULL. */
+struct ds_segment *ds_segment_find(u64 id);
+/* The one behind number @last, with a reference, in exchange for @seg's. */
+struct ds_segment *ds_segment_next(struct ds_segment *seg, u64 *last);
+void ds_segment_put(struct ds_segment *seg);
 
 int ds_segment_init(void);
 void ds_segment_exit(void);
