@@ -157,6 +157,9 @@ private:
                      (used = memory.read()) != fault.used && Clock::now() < until;)
                     std::this_thread::sleep_for(20ms);
                 host_.detach(fault_space);
+                // A refused access ends the connection, a moment after the READ.
+                if (used == EREMOTEIO)
+                    host_.becomes(at(0), false, Clock::now() + 1s);
             }
             expect_errno(got, fault.wanted, "ATTACH");
             expect_errno(used, fault.used, "a READ");
