@@ -71,6 +71,7 @@ struct ds_lane {
  * @ctrl: the control lane, which carries the messages
  * @bulk: lanes for one-sided operations
  * @lanes: their number
+ * @mtu: path MTU in bytes, the same for all lanes; 0: not known
  * @urgent: lane for page faults and object-owner words
  * @peer: client: the peer that owns it
  * @attaches: server: segments that the other host has attached
@@ -101,6 +102,7 @@ struct ds_conn {
 	struct ds_lane		ctrl;
 	struct ds_lane		bulk[DS_MAX_LANES];
 	u32			lanes;
+	u32			mtu;
 	struct ds_lane		urgent;
 	struct ds_peer		*peer;
 	atomic_t		attaches;

@@ -45,6 +45,14 @@ static void ds_lane_failed(struct ds_qp *qp)
 		      "the control queue pair failed" : "a data queue pair failed");
 }
 
+/* What the two hosts agree on when they connect; the queue pair will have it. */
+static u32 ds_lane_mtu(const struct rdma_cm_id *id)
+{
+	const struct sa_path_rec *path = id->route.path_rec;
+
+	return path ? ib_mtu_enum_to_int(path->mtu) : 0;
+}
+
 int ds_lane_make_qp(struct ds_lane *lane)
 {
 	struct ds_conn *conn = lane->conn;
@@ -66,7 +74,10 @@ int ds_lane_make_qp(struct ds_lane *lane)
 	if (IS_ERR(qp))
 		return PTR_ERR(qp);
 	lane->qp = qp;
-	return ctrl ? ds_msg_open(conn) : 0;
+	if (!ctrl)
+		return 0;
+	conn->mtu = ds_lane_mtu(lane->id);
+	return ds_msg_open(conn);
 }
 
 void ds_lane_param(struct ds_lane *lane, struct rdma_conn_param *param,

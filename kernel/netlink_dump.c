@@ -155,13 +155,15 @@ static int ds_put_identity(struct sk_buff *skb, u32 node, const u8 *uuid, u64 in
 	       nla_put_u64_64bit(skb, DS_A_INCARNATION, incarnation, DS_A_PAD);
 }
 
-/* The round trip is not known before the first heartbeat. */
+/* The round trip is not known before the first heartbeat, and never to a server. */
 static int ds_put_link(struct sk_buff *skb, const struct ds_conn *conn)
 {
 	u64 rtt = READ_ONCE(conn->ctrl.qp->srtt_ns);
 	int err;
 
 	err = nla_put_u32(skb, DS_A_LANES, conn->lanes);
+	if (!err && conn->mtu)
+		err = nla_put_u32(skb, DS_A_MTU, conn->mtu);
 	if (!err && rtt)
 		err = nla_put_u64_64bit(skb, DS_A_RTT_NS, rtt, DS_A_PAD);
 	return err;
@@ -202,7 +204,7 @@ static int ds_put_server_conn(struct sk_buff *skb, void *object)
 	       nla_put_u32(skb, DS_A_STATE, DS_PEER_UP) ?:
 	       ds_put_address(skb, &conn->addr, false) ?:
 	       ds_put_identity(skb, host->node, host->uuid, host->incarnation) ?:
-	       nla_put_u32(skb, DS_A_LANES, conn->lanes);
+	       ds_put_link(skb, conn);
 }
 
 static bool ds_conn_is_up(struct ds_conn *conn)

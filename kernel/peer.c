@@ -101,6 +101,8 @@ static void ds_peer_work(struct work_struct *work)
 	if (peer->state != DS_PEER_CLOSING && !peer->conn)
 		conn = ds_conn_alloc(peer);
 	peer->conn = conn ? conn : peer->conn;
+	if (conn && !peer->failures && !peer->node)
+		peer->reason = "the first attempt to connect is under way";
 	mutex_unlock(&peer->lock);
 	if (!conn)
 		return;

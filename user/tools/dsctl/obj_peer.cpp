@@ -56,6 +56,7 @@ Exit show(Call &call) {
     for (const nl::Message &message : Kernel().dump(DS_CMD_PEER_GET, "list the peers")) {
         std::string state(message.state_name());
         uint32_t node = message.get_or(attr::node, 0);
+        auto mtu = message.get(attr::mtu);
         auto rtt = message.get(attr::rtt_ns);
         call.out.respond(to_json(message));
         rows.push_back({node ? std::to_string(node) : "?",
@@ -64,6 +65,7 @@ Exit show(Call &call) {
                         message.get_or(attr::passive, 0) ? "in" : "out",
                         std::to_string(message.get_or(attr::domain, 0)),
                         std::to_string(message.get_or(attr::lanes, 0)),
+                        mtu ? std::to_string(*mtu) : "-",
                         rtt ? ns_text(static_cast<double>(*rtt)) : "-",
                         clause(message.get_or(attr::reason, ""))});
     }
@@ -73,6 +75,7 @@ Exit show(Call &call) {
                     {"DIR"},
                     {"DOMAIN", true},
                     {"LANES", true},
+                    {"MTU", true},
                     {"RTT", true},
                     {"REASON", false, true}},
                    rows);
@@ -110,6 +113,7 @@ const Object object{
                          .value = "N",
                          .kind = Kind::number,
                          .help = "trust domain; may be left out if there is only one",
+                         .names = "domains",
                          .min = 1,
                          .max = 65535},
                         port,
@@ -132,7 +136,8 @@ const Object object{
             {
                 .name = "del",
                 .summary = "End the connection to a host.",
-                .params = {{.name = "PEER", .help = "node number or address"}, port},
+                .params = {{.name = "PEER", .help = "node number or address", .names = "peers"},
+                           port},
                 .examples = {{"peer del 2", "disconnect from node 2"},
                              {"peer del 10.77.0.2", "or by its address"}},
                 .run = del,
