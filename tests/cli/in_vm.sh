@@ -7,12 +7,19 @@
 # shellcheck disable=SC2016 # what is in single quotes expands later
 . /share/harness/tap.sh
 
+# seen STATUS WORD...: note the exit status of a run of dsctl, for the last check
+seen() {
+	case "$2 ${4:-}" in
+	dsctl\ * | on\ dsctl) echo "$1" >> /tmp/statuses ;;
+	esac
+}
+
 # run STATUS PATTERN WORD...: ends so and says, anywhere, what matches.
 run() {
 	local wanted=$1 pattern=$2 status=0
 	shift 2
 	timeout -k 5 60 "$@" > /tmp/out 2> /tmp/err || status=$?
-	[ "$status" = "$wanted" ] && cat /tmp/out /tmp/err | grep -Eq -- "$pattern" && return
+	[ "$status" = "$wanted" ] && cat /tmp/out /tmp/err | grep -Eq -- "$pattern" && seen "$status" "$@" && return
 	echo "# $*: status $status, wanted $wanted and /$pattern/; said:"
 	sed 's/^/#   /' /tmp/out /tmp/err
 	return 1
@@ -60,7 +67,7 @@ key_everywhere() {
 	on -i 2 sh -c 'umask 077; cat > /tmp/key' < /tmp/key && on -i 3 sh -c 'umask 077; cat > /tmp/key' < /tmp/key
 }
 
-plan 83
+plan 101
 
 # -- nothing configured --
 check "doctor: node number and domain are missing" run 9 'node number +not set' dsctl doctor
@@ -70,6 +77,7 @@ check "lists are empty" run 0 '"response":\[\]' dsctl -j peer show
 check "module show has the parameters" run 0 'heartbeat_ms' dsctl module show
 check "version --all finds the module" run 0 '"ds.ko","version":"[0-9]+\.' dsctl -j version --all
 check "the device is used" run 0 '^rxe0 +used +4096' dsctl node dev
+check "a wrong command line" refused 2 'DS-USE-001' dsctl mem bench 0x10000000 --depth 0
 
 # -- node, domain --
 check "keys are copied" key_everywhere
@@ -93,9 +101,19 @@ check "no such segment" refused 4 'seg show' dsctl seg del 77
 # -- peer --
 dsctl monitor --json-lines > /tmp/events 2>&1 & monitor=$!
 check "nobody there: timeout" refused 8 'DS-KRN-110' dsctl peer add 10.77.0.9 --wait 500ms
+check "its first attempt is under way" run 0 'connecting .*first attempt to connect is under way' dsctl peer show
 dsctl -q peer del 10.77.0.9
 is "peer add prints the node with -q" "$(dsctl -q peer add 10.77.0.2)" 2
+netdev=$(cat /sys/class/infiniband/rxe0/ports/1/gid_attrs/ndevs/0)
+mtu=$(cat "/sys/class/net/$netdev/mtu")
+ip link set dev "$netdev" mtu 1500
+dsctl -q peer add 10.77.0.3 > /dev/null
+check "path MTU over a link of 1500 bytes" run 0 '"node":3,.*"mtu":1024' dsctl -j peer show
+check "the other side has the same" run 0 '"node":1,.*"mtu":1024' on 3 dsctl -j peer show
+ip link set dev "$netdev" mtu "$mtu"
+dsctl -q peer del 3
 check "node 3" run 0 'connected to node 3' dsctl peer add 10.77.0.3
+check "now it is larger" run 0 '^ +3 +10.77.0.3 +up +out +1 +[0-9]+ +4096 ' dsctl peer show
 check "twice" refused 5 'DS-KRN-017.*|peer show' dsctl peer add 10.77.0.2
 check "no such peer" refused 4 'DS-KRN-002' dsctl peer del 9
 check "both are up" run 0 'up.*up' sh -c 'dsctl -j peer show'
@@ -120,6 +138,22 @@ check "twice" refused 5 'DS-KRN-017' dsctl space add 2
 check "addr explain of a space" run 0 '"server":1,"offset":8,' dsctl -j addr explain 0x12000008 --space 1
 check "no such space" refused 4 'DS-SPC-001' dsctl addr explain 0x12000008 --space 9
 
+# -- completion: names of what there is --
+is "spaces" "$(dsctl completion names spaces | xargs)" "1 2 3"
+is "nodes" "$(dsctl completion names nodes | xargs)" "2 3"
+is "peers" "$(dsctl completion names peers | xargs)" "10.77.0.2 10.77.0.3 2 3"
+is "targets" "$(dsctl completion names targets | xargs)" "2: 3:"
+is "domains" "$(dsctl completion names domains | xargs)" "1"
+is "segments" "$(on 2 dsctl completion names segments | xargs)" "1 2"
+# shellcheck disable=SC1090,SC2034 # the script is made by dsctl, and reads them
+offered() {
+	. <(dsctl completion bash)
+	COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMPREPLY=()
+	_dsctl
+	echo "${COMPREPLY[*]}"
+}
+is "behind TAB" "$(offered dsctl mem read 0x10000000 8 --space '')" "1 2 3"
+
 # -- mem --
 check "write" run 0 '5 B are written' dsctl mem write 0x10000000 hello
 check "write from standard input" run 0 '3 B' sh -c 'printf abc | dsctl mem write 0x10000005'
@@ -142,7 +176,10 @@ check "not granted by the space" refused 6 'DS-SPC-013' dsctl mem write 0x100000
 check "no such space" refused 4 'DS-SPC-002' dsctl mem read 0x10000000 8 --space 9
 check "bench" run 0 '"executed":64,"not_executed":0,"unknown":0' dsctl -j mem bench 0x10000000 --count 64 --depth 8
 check "bench --sync" run 0 '"mode":"sync"' dsctl -j mem bench 0x10000000 --count 4 --op add --sync
-check "progress" run 0 'bench: .* % of 3 s' dsctl --progress mem bench 0x10000000 --seconds 3s
+check "a buffer beyond max_buf_mb" refused 1 'allows a program 1 GiB \(DS-BUF-007\)' \
+	dsctl mem bench 0x10000000 --size 4M --depth 512
+check "and how to allow it" grep -q 'fix: .*--size or --depth, or load ds.ko with a larger max_buf_mb' /tmp/err
+check "progress" run 0 'bench: .* % of 3 s' dsctl --progress mem bench 0x10000000 --seconds 3
 
 # -- faults --
 check "revoked" run 0 'is revoked' on 2 dsctl seg revoke 1
@@ -152,7 +189,9 @@ dsctl mem bench 0x10000000 --seconds 60s > /tmp/bench 2>&1 & bench=$!
 check "holders names who has the device open" eventually 20 sh -c "dsctl module holders | grep -Eq '^ *$bench +dsctl +root'"
 kill -INT $bench
 wait $bench
-is "interrupted: status 130, with the figures" "$? $(grep -c 'p99_9' /tmp/bench)" "130 1"
+status=$?
+seen $status dsctl mem bench
+is "interrupted: status 130, with the figures" "$status $(grep -c 'p99_9' /tmp/bench)" "130 1"
 vm pause 2
 check "a paused server: an atomic's outcome is unknown" run 11 'node 2, server 0.*the outcome is unknown' \
 	dsctl --timeout 2s mem add 0x10000100 1
@@ -180,3 +219,13 @@ for words in 'node show' 'dev show' 'peer show' 'seg show' 'space show' 'module 
 	envelope $words || bad=$((bad + 1))
 done
 is "documents of one form" "$bad" 0
+
+# -- a module that does not know dsctl's calls: another device takes the place of /dev/ds --
+check "module is unloaded" on 3 rmmod ds
+check "no module" refused 3 'not loaded' on 3 dsctl mem read 0x10000000 8
+on 3 sh -c 'rm -f /dev/ds && mknod /dev/ds c 1 3'
+check "a module that lacks the call" refused 7 'does not know the call \(DS-DEV-025\)' on 3 dsctl mem read 0x10000000 8
+
+# -- each line of the table of exit codes has been seen above --
+dsctl meta man exits | sed -n 's/^\*\([0-9]*\)\*$/\1/p' | sort -n > /tmp/table
+is "all exit codes were produced" "$(sort -nu /tmp/statuses | xargs)" "$(xargs < /tmp/table)"

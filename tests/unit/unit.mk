@@ -10,6 +10,9 @@
 ifndef LIB_CORE
 include user/lib/lib.mk
 endif
+ifndef DSCTL_OBJ
+include user/tools/tools.mk
+endif
 
 UNIT_DIR	:= $(BUILD)/tests/unit$(if $(SAN),-$(SAN))
 UNIT_SRC	:= $(wildcard tests/unit/*.c tests/unit/*.cpp tests/model/*.c)
@@ -36,6 +39,13 @@ $(UNIT_DIR)/core_%: tests/unit/core_%.c $(LIB_CORE)
 $(UNIT_DIR)/%: tests/model/%.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 $(unit_flags) $(CFLAGS) -o $@ $< $(LDFLAGS) $(unit_libs)
+
+# With the real tables of dsctl.
+unit_dsctl	:= $(filter-out %/main.o,$(DSCTL_OBJ))
+$(UNIT_DIR)/dsctl_words_test: tests/unit/dsctl_words_test.cpp $(unit_dsctl) $(LIB_INTERNAL)
+	@mkdir -p $(@D)
+	$(CXX) -std=c++20 $(unit_flags) $(CXXFLAGS) -o $@ $< $(unit_dsctl) $(LIB_INTERNAL) $(LDFLAGS) \
+		$(DSCTL_LIBS) $(unit_libs)
 
 $(UNIT_DIR)/%: tests/unit/%.c $(LIB_INTERNAL)
 	@mkdir -p $(@D)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# dsctl and its man pages. Included by the top-level Makefile; also works alone:
+# dsctl, its man pages and its completion. Included by the top-level Makefile; also works alone:
 #   make -f user/tools/tools.mk dsctl
 BUILD ?= build
 CXX ?= g++
@@ -31,11 +31,16 @@ MAN_SRC := $(wildcard docs/man/*.8.scd)
 MAN := $(MAN_SRC:docs/man/%.scd=$(BUILD)/man/%)
 
 .PHONY: man install-man
-man: $(MAN)
+man: $(MAN) $(BUILD)/completion/dsctl
 
 $(MAN): $(BUILD)/man/%: docs/man/%.scd user/tools/manpage $(lib_out)/bin/dsctl
 	@mkdir -p $(@D)
 	user/tools/manpage $(lib_out)/bin/dsctl $< > $@
+
+# What bash completes, from the same tables; scripts/install takes it from there.
+$(BUILD)/completion/dsctl: $(lib_out)/bin/dsctl
+	@mkdir -p $(@D)
+	$< completion bash > $@
 
 install-man: man
 	install -d $(DESTDIR)$(PREFIX)/share/man/man8

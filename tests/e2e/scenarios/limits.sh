@@ -43,12 +43,12 @@ reload 2 max_peers=1 max_attaches=1
 lend 2 16M > /dev/null
 lend 2 16M > /dev/null
 join 1 2
-check "max_peers: the second host is refused" fails 3 'room' on 3 dsctl --timeout 5s peer add 10.77.0.2
+check "max_peers: the second host is refused" fails 3 'max_peers' on 3 dsctl --timeout 5s peer add 10.77.0.2
 check "max_attaches: the first segment is given" within 30 dsctl -q seg attach 2:1 --space 1 --servers 2
-check "the second is refused" fails '1|3|5' 'many|most|limit' dsctl seg attach 2:2 --space 1
+check "the second is refused" fails '1|3|5' 'max_attaches' dsctl seg attach 2:2 --space 1
 
 reload 1 max_buf_mb=1
 pool 1 2
 check "max_buf_mb: a larger buffer is refused" \
-	fails '1|2' 'max_buf_mb|can take' dsctl mem bench "$first" --size 4M --count 1
+	fails '1|2' 'larger max_buf_mb' dsctl mem bench "$first" --size 4M --count 1
 check "a smaller one works" within 30 dsctl -q mem bench "$first" --size 64K --count 4

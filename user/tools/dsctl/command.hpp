@@ -23,7 +23,8 @@ enum class Kind {
     number,    // decimal or 0x
     word,      // a 64-bit word: a number, or a negative number
     size,      // bytes, with a suffix
-    duration,  // milliseconds, with a suffix
+    duration,  // a time: milliseconds, or with a suffix
+    seconds,   // a time: seconds, or with a suffix; its number is milliseconds too
     file,      // a path
     choice,    // one of Param::choices
 };
@@ -38,6 +39,7 @@ struct Param {
     bool optional = false;           // of a positional argument
     bool required = false;           // of an option
     std::string_view choices = "";   // "a|b|c"
+    std::string_view names = "";     // for the shell: KIND of 'completion names'
     uint64_t min = 0;
     uint64_t max = UINT64_MAX;
 

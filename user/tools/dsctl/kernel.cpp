@@ -42,7 +42,8 @@ constexpr struct {
      "see that the host runs DS and answers ping; 'dsctl peer show' has the reason, "
      "'dsctl peer del ADDR' ends the tries"},
     {DS_CMD_PEER_ADD, ECONNREFUSED,
-     "compare node number, group, domain and key on both hosts; the other's 'dmesg' says more"},
+     "compare node number, group, domain and key on both hosts; if the other one has no room, "
+     "load ds.ko there with a larger max_peers; its 'dmesg' says more"},
     {DS_CMD_PEER_DEL, ENOENT, "list the peers with 'dsctl peer show'"},
     {DS_CMD_SEG_ADD, ENOENT, "add the domain first with 'dsctl node domain add'"},
     {DS_CMD_SEG_ADD, ENOMEM, "export less, free memory, or raise the memory cgroup's limit"},
@@ -59,6 +60,9 @@ constexpr struct {
     {DS_CMD_ATTACH_ADD, ENOTCONN, "connect to the node first with 'dsctl peer add ADDR'"},
     {DS_CMD_ATTACH_ADD, EACCES, "the segment and the space must be of one trust domain"},
     {DS_CMD_ATTACH_ADD, EFBIG, "make a space of larger servers: --size as long as the segment"},
+    {DS_CMD_ATTACH_ADD, EDQUOT,
+     "detach what is not needed with 'dsctl seg detach', or load ds.ko on the other node with a "
+     "larger max_attaches"},
     {DS_CMD_ATTACH_DEL, ENOENT, "list the servers with 'dsctl space show'"},
 };
 

@@ -25,8 +25,8 @@ struct Plan {
     uint64_t size;
     uint64_t span;  // operations stay in [address, address + span)
     uint64_t depth;
-    uint64_t count;    // operations, or 0
-    uint64_t seconds;  // or 0
+    uint64_t count;  // operations, or 0
+    uint64_t ms;     // or 0
     bool random;
     bool sync;
     bool keep_going;
@@ -68,7 +68,7 @@ public:
           plan_(plan),
           buffer_(remote.fabric(), plan.size * plan.depth),
           places_(0, plan.span / plan.size - 1),
-          progress_(call.settings, "bench", plan.count ? plan.count : plan.seconds * 1000,
+          progress_(call.settings, "bench", plan.count ? plan.count : plan.ms,
                     plan.count ? Progress::Unit::operations : Progress::Unit::milliseconds),
           slots_(plan.depth) {
         for (size_t i = 0; i < slots_.size(); i++) {
@@ -105,7 +105,7 @@ private:
             return false;
         if (plan_.count)
             return issued_ < plan_.count;
-        return now_ns() - start_ < plan_.seconds * 1000000000;
+        return now_ns() - start_ < plan_.ms * 1000000;
     }
 
     uint64_t next_address() {
@@ -229,7 +229,7 @@ Plan plan_of(const Call &call) {
     plan.span = call.maybe("--span").value_or(plan.size);
     plan.depth = call.number("--depth");
     plan.count = call.number("--count");
-    plan.seconds = call.maybe("--seconds").value_or(plan.count ? 0 : 5000) / 1000;
+    plan.ms = call.maybe("--seconds").value_or(plan.count ? 0 : 5000);
     plan.random = call.has("--random");
     plan.sync = call.has("--sync");
     plan.keep_going = call.has("--keep-going");

@@ -106,6 +106,7 @@ const Object object{
                  .value = "S",
                  .kind = Kind::number,
                  .help = "take both from this space of the kernel instead",
+                 .names = "spaces",
                  .min = 1,
                  .max = UINT32_MAX},
             },

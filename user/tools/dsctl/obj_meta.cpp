@@ -8,8 +8,8 @@ namespace dsctl {
 namespace {
 
 Json param_json(const Param &param) {
-    static constexpr const char *kinds[] = {"text",     "number", "word",  "size",
-                                            "duration", "file",   "choice"};
+    static constexpr const char *kinds[] = {"text",     "number",  "word", "size",
+                                            "duration", "seconds", "file", "choice"};
 
     return {{"name", param.name},
             {"value", param.value},
@@ -17,6 +17,7 @@ Json param_json(const Param &param) {
             {"help", param.help},
             {"default", param.fallback},
             {"choices", param.choices},
+            {"names", param.names},
             {"needed", param.is_needed()}};
 }
 

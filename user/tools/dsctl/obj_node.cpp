@@ -119,8 +119,12 @@ const Verb dev_verb(std::string_view name, std::string_view command) {
     };
 }
 
-const Param domain_id{
-    .name = "ID", .kind = Kind::number, .help = "number of the domain", .min = 1, .max = 65535};
+const Param domain_id{.name = "ID",
+                      .kind = Kind::number,
+                      .help = "number of the domain",
+                      .names = "domains",
+                      .min = 1,
+                      .max = 65535};
 
 const Object node{
     .name = "node",

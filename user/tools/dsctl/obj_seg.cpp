@@ -187,12 +187,14 @@ Exit detach(Call &call) {
     return Exit::ok;
 }
 
-const Param segment_id{.name = "ID", .kind = Kind::number, .help = "number of the segment"};
+const Param segment_id{
+    .name = "ID", .kind = Kind::number, .help = "number of the segment", .names = "segments"};
 const Param space_number{.name = "--space",
                          .value = "S",
                          .kind = Kind::number,
                          .help = "number of the space",
                          .required = true,
+                         .names = "spaces",
                          .min = 1,
                          .max = UINT32_MAX};
 
@@ -258,7 +260,7 @@ const Object object{
             {
                 .name = "attach",
                 .summary = "Make a segment of another host a server of a space.",
-                .params = {{.name = "TARGET", .help = "NODE:SEGMENT, as 2:1"},
+                .params = {{.name = "TARGET", .help = "NODE:SEGMENT, as 2:1", .names = "targets"},
                            space_number,
                            {.name = "--server",
                             .value = "I",

@@ -111,8 +111,12 @@ Exit show(Call &call) {
     return Exit::ok;
 }
 
-const Param space_id{
-    .name = "ID", .kind = Kind::number, .help = "number of the space", .min = 1, .max = UINT32_MAX};
+const Param space_id{.name = "ID",
+                     .kind = Kind::number,
+                     .help = "number of the space",
+                     .names = "spaces",
+                     .min = 1,
+                     .max = UINT32_MAX};
 
 const Object object{
     .name = "space",

@@ -126,9 +126,9 @@ const Object object{
             {
                 {.name = "--object", .value = "X", .help = "only of this one, as 'peer 2'"},
                 {.name = "--watch",
-                 .value = "TIME",
-                 .kind = Kind::duration,
-                 .help = "again each TIME, as 1s, with the growth per second; Ctrl-C ends it",
+                 .value = "SECONDS",
+                 .kind = Kind::seconds,
+                 .help = "again each 1, 10 or 500ms, with the growth per second; Ctrl-C ends it",
                  .min = 100,
                  .max = 86400000},
                 {.name = "--count",
@@ -141,8 +141,8 @@ const Object object{
         .examples =
             {
                 {"stat show", "all counters since the module was loaded"},
-                {"stat show --object 'peer 2' --watch 1s", "what goes to node 2 each second"},
-                {"stat show --csv --watch 10s", "a log for a spreadsheet"},
+                {"stat show --object 'peer 2' --watch 1", "what goes to node 2 each second"},
+                {"stat show --csv --watch 10", "a log for a spreadsheet"},
             },
         .run = show,
         .details = "With --watch and --json each sample is a document of its own, in one line.",

@@ -98,6 +98,7 @@ private:
     bool is_option(const std::string &word) const;
     void option(const std::string &word);
     void short_flags(const std::string &word);
+    void check_value(const Param &param, const std::string &value) const;
     void set_option(const Param &param, const std::string &value);
     void set_global(std::string_view name, const std::string &value);
     const Param &find_option(std::string_view name) const;
@@ -195,19 +196,24 @@ void Parser::short_flags(const std::string &word) {
     }
 }
 
+void Parser::check_value(const Param &param, const std::string &value) const {
+    if (param.kind == Kind::choice) {
+        auto choices = split(param.choices, '|');
+        if (std::find(choices.begin(), choices.end(), value) == choices.end())
+            throw usage(
+                (param.is_option() ? "option " + in_quotes(param.name) : std::string(param.name)) +
+                    " is one of " + std::string(param.choices) + ", not " + in_quotes(value),
+                help_hint());
+    } else if (param.kind != Kind::text && param.kind != Kind::file && !param.is_flag()) {
+        number_of(param, value);
+    }
+}
+
 void Parser::set_option(const Param &param, const std::string &value) {
     bool global = std::any_of(global_options().begin(), global_options().end(),
                               [&](const Param &other) { return &other == &param; });
 
-    if (param.kind == Kind::choice) {
-        auto choices = split(param.choices, '|');
-        if (std::find(choices.begin(), choices.end(), value) == choices.end())
-            throw usage("option " + in_quotes(param.name) + " is one of " +
-                            std::string(param.choices) + ", not " + in_quotes(value),
-                        help_hint());
-    } else if (param.kind != Kind::text && param.kind != Kind::file && !param.is_flag()) {
-        number_of(param, value);
-    }
+    check_value(param, value);
     if (global)
         set_global(param.name, value);
     else if (!parsed_.values.emplace(param.name, value).second)
@@ -294,8 +300,7 @@ void Parser::positional(const std::string &word) {
     for (const Param &param : parsed_.verb->params) {
         if (param.is_option() || at++ != args_)
             continue;
-        if (param.kind != Kind::text && param.kind != Kind::file)
-            number_of(param, word);
+        check_value(param, word);
         parsed_.values[std::string(param.name)] = word;
         args_++;
         return;
@@ -326,11 +331,14 @@ void Parser::end_of_words() {
 }
 
 std::string bounds(const Param &param) {
+    bool time = param.kind == Kind::duration || param.kind == Kind::seconds;
+    auto text = [&](uint64_t value) { return time ? duration_text(value) : std::to_string(value); };
+
     if (param.max == UINT64_MAX)
-        return "at least " + std::to_string(param.min);
+        return "at least " + text(param.min);
     if (param.min == 0)
-        return "at most " + std::to_string(param.max);
-    return std::to_string(param.min) + " to " + std::to_string(param.max);
+        return "at most " + text(param.max);
+    return text(param.min) + " to " + text(param.max);
 }
 
 }  // namespace
@@ -351,6 +359,10 @@ uint64_t number_of(const Param &param, std::string_view text) {
     case Kind::duration:
         value = parse_duration(text);
         what = "a time, as 500 (milliseconds), 10s or 2m";
+        break;
+    case Kind::seconds:
+        value = parse_duration(text, 1000);
+        what = "a time, as 5 (seconds), 500ms or 2m";
         break;
     default:
         value = parse_number(text);

@@ -47,7 +47,15 @@ ds_space *open_space(ds_fabric *fabric, uint32_t number, uint32_t access) {
 ds_buffer *open_buffer(ds_fabric *fabric, size_t length) {
     ds_buffer *buffer = nullptr;
     int rc = ds_buffer_alloc(fabric, length, -1, &buffer);
+    ds_limits limits{};
 
+    limits.size = sizeof(limits);
+    if (rc == -E2BIG && ds_fabric_limits(fabric, &limits) == 0)
+        throw from_errno("BUF", E2BIG,
+                         "cannot make a buffer of " + bytes_text(length) +
+                             ": this module allows a program " + bytes_text(limits.max_buf_bytes),
+                         "use less at a time, for 'dsctl mem bench' a smaller --size or --depth, "
+                         "or load ds.ko with a larger max_buf_mb");
     if (rc < 0)
         throw from_errno(
             "BUF", -rc,

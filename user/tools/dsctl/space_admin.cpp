@@ -31,6 +31,7 @@ constinit const Param domain_option{.name = "--domain",
                                     .value = "N",
                                     .kind = Kind::number,
                                     .help = "trust domain; may be left out if there is only one",
+                                    .names = "domains",
                                     .min = 1,
                                     .max = 65535};
 

@@ -81,17 +81,19 @@ std::optional<uint64_t> parse_size(std::string_view text) {
     return *value << shift;
 }
 
-std::optional<uint64_t> parse_duration(std::string_view text) {
+std::optional<uint64_t> parse_duration(std::string_view text, uint64_t unit) {
     std::string_view suffix;
     auto value = split_number(text, suffix);
-    uint64_t unit = suffix.empty() || suffix == "ms" ? 1
-                    : suffix == "s"                  ? 1000
-                    : suffix == "m"                  ? 60000
-                                                     : 0;
 
+    if (!suffix.empty())
+        unit = suffix == "ms" ? 1 : suffix == "s" ? 1000 : suffix == "m" ? 60000 : 0;
     if (!value || !unit || *value > UINT64_MAX / unit)
         return std::nullopt;
     return *value * unit;
+}
+
+std::string duration_text(uint64_t ms) {
+    return ms % 1000 ? std::to_string(ms) + "ms" : std::to_string(ms / 1000) + "s";
 }
 
 std::string hex(uint64_t value) {

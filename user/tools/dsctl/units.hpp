@@ -19,8 +19,12 @@ std::optional<uint64_t> parse_word(std::string_view text);
 // also written Ki or KiB.
 std::optional<uint64_t> parse_size(std::string_view text);
 
-// Milliseconds: a number, optionally with the suffix ms, s or m.
-std::optional<uint64_t> parse_duration(std::string_view text);
+// Milliseconds of a time: a number with the suffix ms, s or m. Without one it
+// counts units of the given number of milliseconds.
+std::optional<uint64_t> parse_duration(std::string_view text, uint64_t unit = 1);
+
+// "500ms", "5s": as parse_duration() reads it.
+std::string duration_text(uint64_t ms);
 
 std::string hex(uint64_t value);
 
