@@ -43,7 +43,8 @@ LIB_NETLINK	:= $(LIB_DIR)/libdsnetlink.a
 LIB_INTERNAL	:= $(LIB_DIR)/libdsinternal.a
 LIB_PC		:= $(LIB_DIR)/pkgconfig/libdsuser.pc
 
-lib_headers	:= $(addprefix user/lib/include/ds/,ds.h ds.hpp error.h rdma.h result.hpp task.hpp) \
+lib_headers	:= $(addprefix user/lib/include/ds/,address.h async.h buffer.h ds.h ds.hpp error.h fabric.h \
+		message.h operation.h rdma.h result.hpp segment.h space.h task.hpp) \
 	$(addprefix include/uapi/ds/,ioctl.h layout.h)
 
 .PHONY: lib lib-examples install-lib
