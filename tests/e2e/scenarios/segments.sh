@@ -17,14 +17,13 @@ within 30 dsctl -q space add 1 --servers "$segments"
 
 # The first time, keys are made; they stay for the next attacher.
 round() {
-	local i
-	for i in $(seq "$segments"); do
-		within 30 dsctl -q seg attach "2:$i" --space 1 --server $((i - 1)) > /dev/null || return
-	done
-	within 30 dsctl -q mem write "$(address $((segments - 1)))" "round $1" || return
-	for i in $(seq "$segments"); do
-		within 30 dsctl -q seg detach --space 1 --server $((i - 1)) || return
-	done
+	local each
+	each=$(seq "$segments")
+	awk '{ print "seg attach 2:" $1, "--space 1 --server", $1 - 1 }' <<< "$each" > /run/attach
+	awk '{ print "seg detach --space 1 --server", $1 - 1 }' <<< "$each" > /run/detach
+	within 300 dsctl -q batch /run/attach &&
+		within 30 dsctl -q mem write "$(address $((segments - 1)))" "round $1" &&
+		within 300 dsctl -q batch /run/detach
 }
 check "they are attached and detached once" round 0
 gauges > /run/start

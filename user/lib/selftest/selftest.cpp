@@ -127,7 +127,7 @@ void counts(Pool &p) {
 void many_at_once(Pool &p) {
     // More than ring and queue pairs hold, so some wait in the library.
     ds::Batch batch;
-    for (int i = 0; i < 3000; i++)
+    for (uint64_t i = 0; i < 3000; i++)
         batch.read(p.space, p.address(i % 2, 4096 + i * 8), p.buffer.slice(i * 8, 8));
     p.fabric.run(run_batch(p.fabric, batch));
     uint32_t bad = 0;

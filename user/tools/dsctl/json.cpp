@@ -73,7 +73,7 @@ void write_list(std::string &out, const List &list, const char *brackets, bool p
 
     auto new_line = [&](unsigned level) {
         if (pretty && !list.empty())
-            out += "\n" + std::string(2 * level, ' ');
+            out += "\n" + std::string(size_t{2} * level, ' ');
     };
     out += brackets[0];
     for (const auto &element : list) {
@@ -89,6 +89,12 @@ void write_list(std::string &out, const List &list, const char *brackets, bool p
 
 }  // namespace
 
+Json::Json(std::nullptr_t) : value_(nullptr) {}
+Json::Json(double value) : value_(value) {}
+Json::Json(std::string value) : value_(std::move(value)) {}
+Json::Json(std::string_view value) : value_(std::string(value)) {}
+Json::Json(const char *value) : value_(std::string(value)) {}
+Json::Json(Array value) : value_(std::move(value)) {}
 Json::Json(std::initializer_list<Member> members) : value_(Object(members)) {}
 
 Json::Json(const Json &) = default;
@@ -96,6 +102,10 @@ Json::Json(Json &&) noexcept = default;
 Json &Json::operator=(const Json &) = default;
 Json &Json::operator=(Json &&) noexcept = default;
 Json::~Json() = default;
+
+Json Json::array() {
+    return Array();
+}
 
 Json Json::object() {
     Json json;

@@ -18,18 +18,18 @@ public:
     using Array = std::vector<Json>;
     using Object = std::vector<Member>;
 
-    Json(std::nullptr_t = nullptr) : value_(nullptr) {}
+    Json(std::nullptr_t = nullptr);
     template <std::same_as<bool> T>
-    Json(T value) : value_(value) {}
+    Json(T value);
     template <std::unsigned_integral T>
-    requires(!std::same_as<T, bool>) Json(T value) : value_(uint64_t{value}) {}
+    requires(!std::same_as<T, bool>) Json(T value);
     template <std::signed_integral T>
-    Json(T value) : value_(int64_t{value}) {}
-    Json(double value) : value_(value) {}
-    Json(std::string value) : value_(std::move(value)) {}
-    Json(std::string_view value) : value_(std::string(value)) {}
-    Json(const char *value) : value_(std::string(value)) {}
-    Json(Array value) : value_(std::move(value)) {}
+    Json(T value);
+    Json(double value);
+    Json(std::string value);
+    Json(std::string_view value);
+    Json(const char *value);
+    Json(Array value);
     // An object: {{"name", value}, ...}
     Json(std::initializer_list<Member> members);
 
@@ -40,7 +40,7 @@ public:
     Json &operator=(Json &&) noexcept;
     ~Json();
 
-    static Json array() { return Array(); }
+    static Json array();
     static Json object();
 
     /// The member of this name of an object, null if it is new.
@@ -76,5 +76,13 @@ struct Json::Member {
     std::string name;
     Json value;
 };
+
+// Only here is Member complete, and with it the variant.
+template <std::same_as<bool> T>
+Json::Json(T value) : value_(value) {}
+template <std::unsigned_integral T>
+requires(!std::same_as<T, bool>) Json::Json(T value) : value_(uint64_t{value}) {}
+template <std::signed_integral T>
+Json::Json(T value) : value_(int64_t{value}) {}
 
 }  // namespace dsctl

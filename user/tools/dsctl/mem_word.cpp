@@ -196,8 +196,7 @@ Exit mem_add(Call &call) {
                       {"new", result.value + number},
                       {"node", result.node}});
     call.out.done(format("the word at %s was %llu and is %llu", hex(address).c_str(),
-                         static_cast<unsigned long long>(result.value),
-                         static_cast<unsigned long long>(result.value + number)),
+                         0ULL + result.value, 0ULL + result.value + number),
                   std::to_string(result.value));
     return Exit::ok;
 }

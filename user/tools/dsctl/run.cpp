@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <new>
+
+#include "call.hpp"
+#include "help.hpp"
+#include "parse.hpp"
+
+namespace dsctl {
+
+namespace {
+
+std::string help_for(const Parsed &parsed) {
+    if (parsed.verb)
+        return help(*parsed.object, *parsed.verb);
+    if (parsed.object)
+        return help(*parsed.object);
+    return help();
+}
+
+std::string schema_of(const Parsed &parsed) {
+    std::string name = std::string(parsed.object->name) + "-" + std::string(parsed.verb->name);
+
+    std::replace(name.begin(), name.end(), ' ', '-');
+    return name;
+}
+
+int fail(Output &out, const Error &error) {
+    return out.finish(error.exit, &error);
+}
+
+int run(const Parsed &parsed) {
+    Output out(parsed.settings);
+
+    out.set_schema(schema_of(parsed));
+    try {
+        Call call(*parsed.object, *parsed.verb, parsed.settings, out, parsed.values);
+        return out.finish(parsed.verb->run(call));
+    } catch (const Error &error) {
+        return fail(out, error);
+    } catch (const std::bad_alloc &) {
+        return fail(out, from_errno("SYS", ENOMEM, "dsctl has no memory"));
+    }
+}
+
+}  // namespace
+
+int run(const std::vector<std::string> &words, const Settings &settings) {
+    Parsed parsed{.settings = settings};
+
+    try {
+        parse(words, &parsed);
+    } catch (const Error &error) {
+        Output out(parsed.settings);
+        return fail(out, error);
+    }
+    if (parsed.help) {
+        Settings plain;
+        Output out(plain);
+        std::fputs(help_for(parsed).c_str(), stdout);
+        return out.finish(Exit::ok);
+    }
+    if (parsed.version) {
+        Parsed version{.settings = parsed.settings};
+        parse({"version"}, &version);
+        return run(version);
+    }
+    return run(parsed);
+}
+
+}  // namespace dsctl
