@@ -37,6 +37,7 @@
 #include "verbs.h"
 
 #define DS_MISSED_BEATS		5
+#define DS_REFUSE_MS		500
 #define DS_MAX_STRANGERS	64	/* who cannot keep others out for long */
 
 static LIST_HEAD(ds_conns);
@@ -163,8 +164,10 @@ bool ds_conn_set_up(struct ds_conn *conn)
 
 	spin_lock_bh(&conn->lock);
 	up = conn->state == DS_CONN_NEW;
-	if (up)
+	if (up) {
 		conn->state = DS_CONN_UP;
+		conn->was_up = true;
+	}
 	spin_unlock_bh(&conn->lock);
 	ds_conn_beat_after(conn, DS_CONN_UP, ds_heartbeat_ms);
 	if (up) {
@@ -203,19 +206,24 @@ static int ds_conn_open_lanes(struct ds_conn *conn)
 	return ret;
 }
 
-static int ds_conn_shake_hands(struct ds_conn *conn)
+/* Make HELLO. From the connection on, the handshake is the inbox's alone. */
+static void ds_conn_hello(struct ds_conn *conn, struct ds_hs_out *out)
 {
 	struct ds_hs_host self;
-	struct ds_hs_out out;
-	int ret;
 
 	ds_node_describe(&self, conn->domain->id);
 	ds_hs_init(&conn->hs, false, &self, &ds_hmac_ops, NULL);
 	conn->hs.to_self = ds_lane_to_self(conn->ctrl.id);
-	ds_hs_hello(&conn->hs, &out);
+	ds_hs_hello(&conn->hs, out);
+}
+
+static int ds_conn_shake_hands(struct ds_conn *conn, const struct ds_hs_out *hello)
+{
+	int ret;
+
 	ret = ds_failpoint(DS_FP_HELLO);
 	if (!ret)
-		ret = ds_msg_send_raw(conn, out.type, 0, &out.payload, out.length);
+		ret = ds_msg_send_raw(conn, hello->type, 0, &hello->payload, hello->length);
 	if (ret)
 		return ret;
 	if (!wait_for_completion_timeout(&conn->settled, msecs_to_jiffies(DS_HANDSHAKE_MS)))
@@ -245,6 +253,7 @@ static const char *ds_conn_open_error(struct ds_conn *conn, int ret)
 
 static int ds_conn_try_open(struct ds_conn *conn)
 {
+	struct ds_hs_out hello;
 	int ret;
 
 	ret = ds_lane_resolve(&conn->ctrl);
@@ -253,9 +262,10 @@ static int ds_conn_try_open(struct ds_conn *conn)
 	conn->dev = ds_device_get(conn->ctrl.id->device);
 	if (!conn->dev)
 		return -ENODEV;
+	ds_conn_hello(conn, &hello);
 	ret = ds_lane_connect(&conn->ctrl, DS_ROLE_CONTROL, 0, 0);
 	if (!ret)
-		ret = ds_conn_shake_hands(conn);
+		ret = ds_conn_shake_hands(conn, &hello);
 	if (!ret)
 		ret = ds_conn_open_lanes(conn);
 	if (!ret && !ds_conn_set_up(conn))
@@ -340,6 +350,7 @@ void ds_conn_handshake(struct ds_conn *conn, const struct ds_msg_hdr *hdr, const
 		return;
 	}
 	if (out.type) {
+		conn->refusing = out.type == DS_MSG_REFUSE;
 		ret = ds_failpoint(out.type == DS_MSG_AUTH_OK ? DS_FP_AUTH_OK : DS_FP_HELLO);
 		if (!ret)
 			ret = ds_msg_send_raw(conn, out.type, out.status, &out.payload, out.length);
@@ -355,6 +366,14 @@ void ds_conn_handshake(struct ds_conn *conn, const struct ds_msg_hdr *hdr, const
 		if (conn->server)
 			ds_event_peer(conn->hs.peer.node, true, true, NULL);
 	}
+}
+
+/* Not left to the inbox, whose work a disconnect overtakes. */
+void ds_conn_refused(struct ds_conn *conn, u32 reason)
+{
+	if (conn->server || READ_ONCE(conn->trusted))
+		return;
+	conn->refused = reason && reason <= DS_REJECT_NODE ? reason : DS_REJECT_MAGIC;
 }
 
 /* ---- heartbeat ---- */
@@ -427,12 +446,14 @@ void ds_conn_close(struct ds_conn *conn, const char *reason)
 static void ds_conn_close_work(struct work_struct *work)
 {
 	struct ds_conn *conn = container_of(work, struct ds_conn, close_work);
-	bool was_up = conn->pd;
 
 	/* A lane in the making is whole or refused after this. */
 	mutex_lock(&conn->lanes_lock);
 	mutex_unlock(&conn->lanes_lock);
 
+	/* A device may send in its own time what is lost when the queue pair breaks. */
+	if (conn->refusing)
+		ds_qp_wait_idle(conn->ctrl.qp, DS_REFUSE_MS);
 	ds_conn_all_lanes(conn, ds_lane_break);
 	ds_msg_abort(conn);
 	cancel_delayed_work_sync(&conn->beat_work);
@@ -447,7 +468,7 @@ static void ds_conn_close_work(struct work_struct *work)
 		ds_pd_put(conn->pd);
 	if (conn->domain)
 		ds_domain_put(conn->domain);
-	if (was_up && conn->server)
+	if (conn->was_up && conn->server)
 		ds_event_peer(conn->hs.peer.node, true, false, conn->reason);
 	if (conn->dev)
 		ds_device_put(conn->dev);

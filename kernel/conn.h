@@ -38,6 +38,7 @@ enum ds_conn_state {
  * @conn: the connection
  * @id: its connection manager id
  * @qp: its queue pair
+ * @watch: server: completion of a data lane's one receive, which no message is for
  * @cookie: server: one-time value that allows it; 0 once used
  * @step: client: completed when what it waits for has happened or failed
  * @error: client: 0 or why it failed
@@ -47,6 +48,7 @@ struct ds_lane {
 	struct ds_conn		*conn;
 	struct rdma_cm_id	*id;
 	struct ds_qp		*qp;
+	struct ib_cqe		watch;
 	u64			cookie;
 	struct completion	step;
 	int			error;
@@ -60,6 +62,7 @@ struct ds_lane {
  * @serial: connections are numbered as they are made
  * @server: the other host connected to us
  * @trusted: the other host has proved the domain key
+ * @was_up: it got to DS_CONN_UP, under @lock
  * @state: enum ds_conn_state, changes under @lock
  * @lock: protects @state, @reason and the cookies of the lanes
  * @lanes_lock: held while lanes are made, so that the teardown sees them whole;
@@ -79,12 +82,13 @@ struct ds_lane {
  * @own_stats: @stats of a server
  * @reason: static sentence: why it ended or was refused
  * @refused: enum ds_reject, if the other side refused
+ * @refusing: REFUSE has been sent
  * @settled: completed when it is up or has failed
  * @beat_work: heartbeat; watches the handshake before
  * @close_work: the teardown
  * @closed: completed when the teardown is through
  * @addr: address of the other host
- * @msg: state of msg.c
+ * @msg: state of msg.c and inbox.c
  */
 struct ds_conn {
 	struct kref		ref;
@@ -92,6 +96,7 @@ struct ds_conn {
 	u64			serial;
 	bool			server;
 	bool			trusted;
+	bool			was_up;
 	enum ds_conn_state	state;
 	spinlock_t		lock;		/* see above */
 	struct mutex		lanes_lock;	/* see above */
@@ -110,6 +115,7 @@ struct ds_conn {
 	struct ds_stats		own_stats;
 	const char		*reason;
 	u32			refused;
+	bool			refusing;
 	struct completion	settled;
 	struct delayed_work	beat_work;
 	struct work_struct	close_work;
@@ -158,8 +164,14 @@ struct ds_qp *ds_conn_lane(struct ds_conn *conn, u32 hash);
 /* The up connection to @node with a reference, outgoing preferred; or NULL. */
 struct ds_conn *ds_conn_find(u32 node);
 
-/* A message of the handshake arrived (from msg.c). */
+/* A message of the handshake arrived (from inbox.c). */
 void ds_conn_handshake(struct ds_conn *conn, const struct ds_msg_hdr *hdr, const void *payload);
+
+/*
+ * A REFUSE arrived (from inbox.c), perhaps with the end of the connection right
+ * behind it. Context: of completions.
+ */
+void ds_conn_refused(struct ds_conn *conn, u32 reason);
 
 /* Close each connection on @dev (all if NULL) and wait until they are gone. */
 void ds_conn_close_device(struct ds_device *dev, const char *reason);

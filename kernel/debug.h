@@ -13,7 +13,7 @@
 #include <linux/types.h>
 
 enum ds_failpoint {
-	DS_FP_CHAIN_POST,	/* before a chain is posted: fails it with -ENOTCONN */
+	DS_FP_CHAIN_POST,	/* before a chain is posted; EAGAIN: there is no room, ever */
 	DS_FP_CHAIN_PARTIAL,	/* only the first request of a chain reaches the device */
 	DS_FP_HELLO,		/* before HELLO or its answer is sent */
 	DS_FP_AUTH_OK,		/* before AUTH_OK is sent */

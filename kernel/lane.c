@@ -53,6 +53,29 @@ static u32 ds_lane_mtu(const struct rdma_cm_id *id)
 	return path ? ib_mtu_enum_to_int(path->mtu) : 0;
 }
 
+static void ds_lane_watch_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct ds_lane *lane = container_of(wc->wr_cqe, struct ds_lane, watch);
+
+	ds_conn_close(lane->conn, wc->status == IB_WC_SUCCESS ?
+		      "the other host sent a message on a data queue pair" :
+		      "the other host broke a data queue pair");
+}
+
+/*
+ * A server posts nothing on a data lane that would fail when the client breaks
+ * it, say by a dead key, and not every device tells: soft-RoCE has no event for
+ * that. But each device flushes the receives of a broken queue pair. So there is
+ * one, without room, because no message is ever sent to it.
+ */
+static int ds_lane_watch(struct ds_lane *lane)
+{
+	struct ib_recv_wr wr = { .wr_cqe = &lane->watch };
+
+	lane->watch.done = ds_lane_watch_done;
+	return ds_recv_post(lane->qp, &wr);
+}
+
 int ds_lane_make_qp(struct ds_lane *lane)
 {
 	struct ds_conn *conn = lane->conn;
@@ -68,16 +91,24 @@ int ds_lane_make_qp(struct ds_lane *lane)
 		.ctx		= lane,
 	};
 	struct ds_qp *qp;
+	int ret;
 
 	attr.sq_size = min_t(u32, attr.sq_size, conn->dev->ib->attrs.max_qp_wr - 1);
 	qp = ds_qp_create(&attr);
 	if (IS_ERR(qp))
 		return PTR_ERR(qp);
 	lane->qp = qp;
-	if (!ctrl)
-		return 0;
-	conn->mtu = ds_lane_mtu(lane->id);
-	return ds_msg_open(conn);
+	if (ctrl) {
+		conn->mtu = ds_lane_mtu(lane->id);
+		return ds_msg_open(conn);
+	}
+	ret = conn->server ? ds_lane_watch(lane) : 0;
+	if (ret) {
+		ds_qp_destroy(qp);
+		ds_qp_free(qp);
+		lane->qp = NULL;
+	}
+	return ret;
 }
 
 void ds_lane_param(struct ds_lane *lane, struct rdma_conn_param *param,

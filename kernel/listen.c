@@ -98,7 +98,10 @@ err_destroy:
 	return ret;
 }
 
+/* Twice, if the module is unloaded while the host goes down. */
 void ds_listen_stop(void)
 {
-	rdma_destroy_id(ds_listener);
+	if (ds_listener)
+		rdma_destroy_id(ds_listener);
+	ds_listener = NULL;
 }

@@ -121,11 +121,13 @@ struct workqueue_struct *ds_close_wq;
 
 /*
  * The host goes down or into another kernel: no peer may write to its memory
- * any more. Nobody gets in again once the listener is gone.
+ * any more. Nobody gets in again once the listener is gone, and our peers, which
+ * would connect anew, are ended first.
  */
 static int ds_reboot(struct notifier_block *nb, unsigned long event, void *unused)
 {
 	ds_listen_stop();
+	ds_peer_exit();
 	ds_conn_close_device(NULL, "the host shuts down");
 	return NOTIFY_DONE;
 }
@@ -252,7 +254,6 @@ static void __exit ds_exit(void)
 	ds_chardev_exit();
 	ds_peer_exit();		/* commands that wait for a peer end, too */
 	ds_netlink_exit();
-	ds_peer_exit();		/* what a last command has added */
 	ds_conn_close_device(NULL, "the module is unloaded");
 	ds_device_exit();
 	ds_conn_exit();

@@ -3,10 +3,10 @@
  * DS: control messages between hosts.
  *
  * Normal operation. A message is a SEND on the control queue pair into a
- * receive buffer that its owner has posted before. A response, a credit and a
- * heartbeat are handled as they arrive; all other messages wait in the connection's
- * inbox, whose work runs them in order. A receive buffer is posted again when its
- * message has been handled, so a slow service slows its senders down.
+ * receive buffer that its owner has posted before. inbox.c handles those that
+ * arrive. Each message gives back the credits of those handled since the last;
+ * when there are many and nothing else to say, a CREDIT does. One that finds the
+ * send queue full is sent anew when a message has left the queue.
  *
  * Receive buffers. A side may have DS_MSG_CREDITS requests and one-way messages
  * on their way that the other side has not given back: those take
@@ -17,31 +17,13 @@
  *
  * Locking: ds_msg_state.lock is innermost and is not held over a post.
  */
-#include <linux/completion.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
-#include <linux/xarray.h>
-#include "conn.h"
 #include "debug.h"
-#include "device.h"
-#include "msg.h"
-#include "params.h"
-#include "service.h"
+#include "msg_state.h"
+#include "stats.h"
 #include "trace.h"
 #include "verbs.h"
-
-#define DS_MSG_BUF		(sizeof(struct ds_msg_hdr) + DS_MSG_MAX_PAYLOAD)
-#define DS_MSG_GIVE_BACK	(DS_MSG_CREDITS / 4)	/* owed credits that are worth a message */
-
-/* A receive buffer. */
-struct ds_rx {
-	struct ib_cqe		cqe;
-	struct list_head	link;
-	struct ds_conn		*conn;
-	u32			length;
-	u64			dma;
-	struct ds_msg_hdr	*hdr;
-};
 
 /* A message on its way out; freed by its completion. */
 struct ds_tx {
@@ -53,61 +35,8 @@ struct ds_tx {
 	u8			payload[];
 };
 
-/* A request that waits for its response, on the requester's stack. */
-struct ds_wait {
-	struct completion	done;
-	void			*reply;
-	u32			size;
-	u32			length;
-	int			status;
-	bool			answered;
-};
-
-struct ds_msg_state {
-	spinlock_t		lock;		/* of all but rx and users */
-	refcount_t		users;		/* one for the open connection, one a sender */
-	struct completion	unused;
-	bool			aborted;
-	int			credits;	/* messages that we may send */
-	u32			owed;		/* credits that we have not given back */
-	u32			waiting;	/* requests of ours without response */
-	wait_queue_head_t	wait;
-	struct xarray		pending;	/* seq -> struct ds_wait */
-	u64			seq;
-	u64			heard;
-	struct list_head	inbox;
-	struct work_struct	inbox_work;
-	void			*reply;		/* of the inbox work */
-	struct ds_rx		rx[DS_MSG_RQ];
-};
-
-static struct ib_device *ds_msg_ib(struct ds_conn *conn)
+static void ds_tx_free(struct ds_tx *tx)
 {
-	return conn->dev->ib;
-}
-
-static int ds_rx_post(struct ds_rx *rx)
-{
-	struct ib_sge sge = {
-		.addr	= rx->dma,
-		.length	= DS_MSG_BUF,
-		.lkey	= rx->conn->dev->ctrl_pd->local_dma_lkey,
-	};
-	struct ib_recv_wr wr = {
-		.wr_cqe		= &rx->cqe,
-		.sg_list	= &sge,
-		.num_sge	= 1,
-	};
-
-	ib_dma_sync_single_for_device(ds_msg_ib(rx->conn), rx->dma, DS_MSG_BUF, DMA_FROM_DEVICE);
-	return ds_recv_post(rx->conn->ctrl.qp, &wr);
-}
-
-static void ds_tx_free(struct ds_chain *chain)
-{
-	struct ds_tx *tx = container_of(chain, struct ds_tx, chain);
-
-	ib_dma_unmap_single(ds_msg_ib(tx->conn), tx->sge.addr, tx->sge.length, DMA_TO_DEVICE);
 	ds_conn_put(tx->conn);
 	kfree(tx);
 }
@@ -120,6 +49,7 @@ static struct ds_tx *ds_tx_alloc(struct ds_conn *conn, u8 type, u16 service, u64
 	tx = kzalloc(struct_size(tx, payload, length), GFP_KERNEL);
 	if (!tx)
 		return NULL;
+	ds_conn_get(conn);
 	tx->conn = conn;
 	tx->hdr.magic = cpu_to_le16(DS_WIRE_MAGIC);
 	tx->hdr.version = DS_WIRE_VERSION;
@@ -132,6 +62,21 @@ static struct ds_tx *ds_tx_alloc(struct ds_conn *conn, u8 type, u16 service, u64
 	if (length)
 		memcpy(tx->payload, data, length);
 	return tx;
+}
+
+static int ds_tx_map(struct ds_tx *tx)
+{
+	struct ib_device *ib = ds_msg_ib(tx->conn);
+
+	tx->sge.length = sizeof(tx->hdr) + le32_to_cpu(tx->hdr.length);
+	tx->sge.lkey = tx->conn->dev->ctrl_pd->local_dma_lkey;
+	tx->sge.addr = ib_dma_map_single(ib, &tx->hdr, tx->sge.length, DMA_TO_DEVICE);
+	return ib_dma_mapping_error(ib, tx->sge.addr) ? -ENOMEM : 0;
+}
+
+static void ds_tx_unmap(struct ds_tx *tx)
+{
+	ib_dma_unmap_single(ds_msg_ib(tx->conn), tx->sge.addr, tx->sge.length, DMA_TO_DEVICE);
 }
 
 /* Nothing is sent after the last user is gone. */
@@ -156,7 +101,40 @@ static void ds_tx_give_back(struct ds_tx *tx)
 	spin_lock_bh(&m->lock);
 	tx->hdr.credits = cpu_to_le16(m->owed);
 	m->owed = 0;
+	m->owed_late = false;
 	spin_unlock_bh(&m->lock);
+}
+
+/* @tx was not sent: we owe its credits as before. */
+static void ds_tx_keep(struct ds_tx *tx, bool full)
+{
+	struct ds_msg_state *m = tx->conn->msg;
+
+	spin_lock_bh(&m->lock);
+	m->owed += le16_to_cpu(tx->hdr.credits);
+	m->owed_late |= full && m->owed >= DS_MSG_GIVE_BACK;
+	spin_unlock_bh(&m->lock);
+}
+
+/*
+ * A message has left the send queue, so there is room for credits that found
+ * none. Should the last message leave just before they are seen to be late, then
+ * the next heartbeat takes them.
+ */
+static void ds_tx_done(struct ds_chain *chain)
+{
+	struct ds_tx *tx = container_of(chain, struct ds_tx, chain);
+	struct ds_msg_state *m = tx->conn->msg;
+	bool late;
+
+	ds_tx_unmap(tx);
+	spin_lock_bh(&m->lock);
+	late = m->owed_late;
+	m->owed_late = false;
+	spin_unlock_bh(&m->lock);
+	if (late)
+		ds_msg_send(tx->conn, DS_MSG_CREDIT, 0, 0, 0, NULL, 0, false);
+	ds_tx_free(tx);
 }
 
 static int ds_tx_post_mapped(struct ds_tx *tx, bool wait)
@@ -168,14 +146,22 @@ static int ds_tx_post_mapped(struct ds_tx *tx, bool wait)
 	ret = ds_failpoint(DS_FP_MSG_SEND);
 	if (ret) {
 		/* Lost on the way, as far as the sender can tell. */
-		ds_tx_free(&tx->chain);
+		ds_tx_done(&tx->chain);
 		return 0;
 	}
+	tx->wr.wr.opcode = IB_WR_SEND;
+	tx->wr.wr.sg_list = &tx->sge;
+	tx->wr.wr.num_sge = 1;
+	tx->chain.wrs = &tx->wr;
+	tx->chain.count = 1;
+	tx->chain.done = ds_tx_done;
 	if (wait)
 		ret = ds_chain_post_wait(qp, &tx->chain, ktime_get_ns() + NSEC_PER_SEC);
 	else
 		ret = ds_chain_post(qp, &tx->chain);
-	if (!ret)
+	if (ret)
+		ds_tx_unmap(tx);
+	else
 		ds_stat_inc(stats, DS_STAT_MSGS_SENT);	/* @tx may be sent and freed */
 	return ret;
 }
@@ -184,49 +170,39 @@ static int ds_tx_post_mapped(struct ds_tx *tx, bool wait)
 static int ds_tx_post(struct ds_tx *tx, bool wait)
 {
 	struct ds_conn *conn = tx->conn;
-	struct ds_msg_state *m = conn->msg;
-	u32 bytes = sizeof(tx->hdr) + le32_to_cpu(tx->hdr.length);
 	int ret;
 
-	if (!ds_msg_enter(m)) {
-		kfree(tx);
+	if (!ds_msg_enter(conn->msg)) {
+		ds_tx_free(tx);
 		return -ENOTCONN;
 	}
 	ds_tx_give_back(tx);
-	tx->sge.length = bytes;
-	tx->sge.lkey = conn->dev->ctrl_pd->local_dma_lkey;
-	tx->sge.addr = ib_dma_map_single(ds_msg_ib(conn), &tx->hdr, bytes, DMA_TO_DEVICE);
-	if (ib_dma_mapping_error(ds_msg_ib(conn), tx->sge.addr)) {
-		kfree(tx);
-		ret = -ENOMEM;
-		goto leave;
+	ret = ds_tx_map(tx);
+	if (!ret) {
+		trace_ds_msg(true, conn->hs.peer.node, tx->hdr.type,
+			     le16_to_cpu(tx->hdr.service), tx->sge.length,
+			     le64_to_cpu(tx->hdr.seq));
+		ret = ds_tx_post_mapped(tx, wait);
 	}
-	ds_conn_get(conn);
-	tx->wr.wr.opcode = IB_WR_SEND;
-	tx->wr.wr.sg_list = &tx->sge;
-	tx->wr.wr.num_sge = 1;
-	tx->chain.wrs = &tx->wr;
-	tx->chain.count = 1;
-	tx->chain.done = ds_tx_free;
-	trace_ds_msg(true, conn->hs.peer.node, tx->hdr.type, le16_to_cpu(tx->hdr.service),
-		     bytes, le64_to_cpu(tx->hdr.seq));
-	ret = ds_tx_post_mapped(tx, wait);
 	if (ret) {
-		spin_lock_bh(&m->lock);
-		m->owed += le16_to_cpu(tx->hdr.credits);
-		spin_unlock_bh(&m->lock);
-		ds_tx_free(&tx->chain);
+		ds_tx_keep(tx, ret == -EAGAIN);
+		ds_tx_free(tx);
 	}
-leave:
-	ds_msg_leave(m);
+	ds_msg_leave(conn->msg);
 	return ret;
+}
+
+int ds_msg_send(struct ds_conn *conn, u8 type, u16 service, u64 seq, u32 status,
+		const void *data, u32 length, bool wait)
+{
+	struct ds_tx *tx = ds_tx_alloc(conn, type, service, seq, status, data, length);
+
+	return tx ? ds_tx_post(tx, wait) : -ENOMEM;
 }
 
 int ds_msg_send_raw(struct ds_conn *conn, u8 type, u32 status, const void *data, u32 length)
 {
-	struct ds_tx *tx = ds_tx_alloc(conn, type, 0, 0, status, data, length);
-
-	return tx ? ds_tx_post(tx, false) : -ENOMEM;
+	return ds_msg_send(conn, type, 0, 0, status, data, length, false);
 }
 
 /* What a message needs before it may be sent. */
@@ -270,7 +246,7 @@ static int ds_msg_reserve(struct ds_conn *conn, u32 needs, u64 deadline)
 	}
 }
 
-static void ds_msg_add_credits(struct ds_msg_state *m, u32 credits)
+void ds_msg_add_credits(struct ds_msg_state *m, u32 credits)
 {
 	spin_lock_bh(&m->lock);
 	m->credits = min_t(int, m->credits + credits, DS_MSG_CREDITS);
@@ -295,7 +271,6 @@ static int ds_msg_do_request(struct ds_conn *conn, u16 service, const void *data
 	struct ds_wait w = { .reply = reply, .size = reply_length ? *reply_length : 0 };
 	bool credit = service != DS_SERVICE_LINK;	/* a busy host is not a dead one */
 	struct ds_msg_state *m = conn->msg;
-	struct ds_tx *tx;
 	s64 left;
 	u64 seq;
 	int ret;
@@ -311,12 +286,7 @@ static int ds_msg_do_request(struct ds_conn *conn, u16 service, const void *data
 	ret = xa_err(xa_store_bh(&m->pending, seq, &w, GFP_KERNEL));
 	if (ret)
 		goto unreserve;
-	tx = ds_tx_alloc(conn, DS_MSG_REQUEST, service, seq, 0, data, length);
-	if (!tx) {
-		ret = -ENOMEM;
-		goto unreserve;
-	}
-	ret = ds_tx_post(tx, true);
+	ret = ds_msg_send(conn, DS_MSG_REQUEST, service, seq, 0, data, length, true);
 	if (ret)
 		goto unreserve;
 
@@ -364,14 +334,12 @@ int ds_msg_one_way(struct ds_conn *conn, u16 service, const void *data, u32 leng
 		   u32 timeout_ms)
 {
 	u64 deadline = ktime_get_ns() + (u64)timeout_ms * NSEC_PER_MSEC;
-	struct ds_tx *tx;
 	int ret;
 
 	ret = ds_msg_reserve(conn, DS_NEED_CREDIT, deadline);
 	if (ret)
 		return ret;
-	tx = ds_tx_alloc(conn, DS_MSG_ONE_WAY, service, 0, 0, data, length);
-	ret = tx ? ds_tx_post(tx, true) : -ENOMEM;
+	ret = ds_msg_send(conn, DS_MSG_ONE_WAY, service, 0, 0, data, length, true);
 	if (ret)
 		ds_msg_add_credits(conn->msg, 1);
 	return ret;
@@ -380,189 +348,12 @@ int ds_msg_one_way(struct ds_conn *conn, u16 service, const void *data, u32 leng
 int ds_msg_respond(struct ds_conn *conn, u16 service, u64 seq, int status,
 		   const void *data, u32 length)
 {
-	struct ds_tx *tx;
-
-	tx = ds_tx_alloc(conn, DS_MSG_RESPONSE, service, seq, (u32)status, data, length);
-	return tx ? ds_tx_post(tx, true) : -ENOMEM;
-}
-
-/* The receive buffer is free again; @credit: its message took a credit. */
-static void ds_rx_done(struct ds_rx *rx, bool credit)
-{
-	struct ds_conn *conn = rx->conn;
-	struct ds_msg_state *m = conn->msg;
-	bool give;
-
-	if (ds_rx_post(rx) || !credit)
-		return;
-	spin_lock_bh(&m->lock);
-	give = ++m->owed >= DS_MSG_GIVE_BACK;
-	spin_unlock_bh(&m->lock);
-	if (give)
-		ds_msg_send_raw(conn, DS_MSG_CREDIT, 0, NULL, 0);
-}
-
-static void ds_msg_answer(struct ds_conn *conn, const struct ds_msg_hdr *hdr, const void *data)
-{
-	struct ds_msg_state *m = conn->msg;
-	struct ds_wait *w;
-
-	xa_lock_bh(&m->pending);
-	w = xa_load(&m->pending, le64_to_cpu(hdr->seq));
-	if (w && !w->answered) {
-		w->length = le32_to_cpu(hdr->length);
-		w->status = (s32)le32_to_cpu(hdr->status);
-		memcpy(w->reply, data, min(w->length, w->size));
-		w->answered = true;
-		complete(&w->done);
-	}
-	xa_unlock_bh(&m->pending);
-}
-
-static void ds_msg_dispatch(struct ds_rx *rx)
-{
-	struct ds_conn *conn = rx->conn;
-	struct ds_msg msg = {
-		.conn		= conn,
-		.service	= le16_to_cpu(rx->hdr->service),
-		.want_reply	= rx->hdr->type == DS_MSG_REQUEST,
-		.seq		= le64_to_cpu(rx->hdr->seq),
-		.length		= le32_to_cpu(rx->hdr->length),
-		.data		= rx->hdr + 1,
-	};
-	void *reply = conn->msg->reply;
-	u32 reply_length = 0;
-	int status;
-
-	status = ds_service_handle(&msg, reply, &reply_length);
-	if (status == -ECONNREFUSED || status == -EBUSY)
-		ds_stat_inc(conn->stats, DS_STAT_MSGS_REFUSED);
-	ds_rx_done(rx, true);
-	if (msg.want_reply && status != DS_MSG_REPLY_LATER)
-		ds_msg_respond(conn, msg.service, msg.seq, status, reply, reply_length);
-}
-
-/* Not by the inbox: a service that takes long there is no dead host. */
-static bool ds_msg_is_heartbeat(const struct ds_rx *rx)
-{
-	return rx->hdr->type == DS_MSG_REQUEST && READ_ONCE(rx->conn->trusted) &&
-	       le16_to_cpu(rx->hdr->service) == DS_SERVICE_LINK;
-}
-
-static void ds_msg_answer_heartbeat(struct ds_rx *rx)
-{
-	struct ds_tx *tx = ds_tx_alloc(rx->conn, DS_MSG_RESPONSE, DS_SERVICE_LINK,
-				       le64_to_cpu(rx->hdr->seq), 0, NULL, 0);
-
-	ds_rx_done(rx, false);
-	if (tx)
-		ds_tx_post(tx, false);
-}
-
-/* What is handled as it arrives; false: the message is for a service. */
-static bool ds_msg_take(struct ds_rx *rx)
-{
-	switch (rx->hdr->type) {
-	case DS_MSG_RESPONSE:
-		ds_msg_answer(rx->conn, rx->hdr, rx->hdr + 1);
-		ds_rx_done(rx, false);
-		return true;
-	case DS_MSG_CREDIT:
-		ds_rx_done(rx, false);
-		return true;
-	default:
-		if (!ds_msg_is_heartbeat(rx))
-			return false;
-		ds_msg_answer_heartbeat(rx);
-		return true;
-	}
-}
-
-static void ds_msg_inbox_work(struct work_struct *work)
-{
-	struct ds_msg_state *m = container_of(work, struct ds_msg_state, inbox_work);
-	struct ds_rx *rx;
-
-	for (;;) {
-		spin_lock_bh(&m->lock);
-		rx = list_first_entry_or_null(&m->inbox, struct ds_rx, link);
-		if (rx)
-			list_del_init(&rx->link);
-		spin_unlock_bh(&m->lock);
-		if (!rx)
-			return;
-		if (rx->hdr->type < DS_MSG_REQUEST) {
-			ds_conn_handshake(rx->conn, rx->hdr, rx->hdr + 1);
-			ds_rx_done(rx, false);
-		} else if (READ_ONCE(rx->conn->trusted)) {
-			if (!ds_msg_take(rx))
-				ds_msg_dispatch(rx);
-		} else {
-			ds_conn_close(rx->conn, "a message came before the handshake was through");
-		}
-		cond_resched();
-	}
-}
-
-static void ds_recv_done(struct ib_cq *cq, struct ib_wc *wc)
-{
-	struct ds_rx *rx = container_of(wc->wr_cqe, struct ds_rx, cqe);
-	struct ds_conn *conn = rx->conn;
-	struct ds_msg_state *m = conn->msg;
-
-	if (wc->status != IB_WC_SUCCESS) {
-		/* Flushed by us, it is closing already; else the other host broke it. */
-		ds_conn_close(conn, "the control queue pair failed");
-		return;
-	}
-	ib_dma_sync_single_for_cpu(ds_msg_ib(conn), rx->dma, DS_MSG_BUF, DMA_FROM_DEVICE);
-	if (wc->byte_len < sizeof(*rx->hdr) || ds_msg_check_hdr(rx->hdr, wc->byte_len)) {
-		ds_conn_close(conn, "a malformed message arrived");
-		return;
-	}
-	WRITE_ONCE(m->heard, ktime_get_ns());
-	ds_stat_inc(conn->stats, DS_STAT_MSGS_RECEIVED);
-	trace_ds_msg(false, conn->hs.peer.node, rx->hdr->type, le16_to_cpu(rx->hdr->service),
-		     wc->byte_len, le64_to_cpu(rx->hdr->seq));
-	if (rx->hdr->credits)
-		ds_msg_add_credits(m, le16_to_cpu(rx->hdr->credits));
-
-	/* The inbox closes a connection to a stranger who says more than hello. */
-	if (READ_ONCE(conn->trusted) && ds_msg_take(rx))
-		return;
-	spin_lock_bh(&m->lock);
-	list_add_tail(&rx->link, &m->inbox);
-	spin_unlock_bh(&m->lock);
-	queue_work(ds_wq, &m->inbox_work);
-}
-
-static int ds_rx_open(struct ds_rx *rx)
-{
-	rx->hdr = kmalloc(DS_MSG_BUF, GFP_KERNEL);
-	if (!rx->hdr)
-		return -ENOMEM;
-	rx->dma = ib_dma_map_single(ds_msg_ib(rx->conn), rx->hdr, DS_MSG_BUF, DMA_FROM_DEVICE);
-	if (ib_dma_mapping_error(ds_msg_ib(rx->conn), rx->dma)) {
-		kfree(rx->hdr);
-		rx->hdr = NULL;
-		return -ENOMEM;
-	}
-	return ds_rx_post(rx);
-}
-
-static void ds_rx_close(struct ds_rx *rx)
-{
-	if (!rx->hdr)
-		return;
-	ib_dma_unmap_single(ds_msg_ib(rx->conn), rx->dma, DS_MSG_BUF, DMA_FROM_DEVICE);
-	kfree(rx->hdr);
-	rx->hdr = NULL;
+	return ds_msg_send(conn, DS_MSG_RESPONSE, service, seq, (u32)status, data, length, true);
 }
 
 int ds_msg_alloc(struct ds_conn *conn)
 {
 	struct ds_msg_state *m;
-	u32 i;
 
 	m = kvzalloc(sizeof(*m), GFP_KERNEL);
 	if (!m)
@@ -577,29 +368,10 @@ int ds_msg_alloc(struct ds_conn *conn)
 	init_completion(&m->unused);
 	init_waitqueue_head(&m->wait);
 	xa_init_flags(&m->pending, XA_FLAGS_LOCK_BH);
-	INIT_LIST_HEAD(&m->inbox);
-	INIT_WORK(&m->inbox_work, ds_msg_inbox_work);
 	m->credits = DS_MSG_CREDITS;
 	m->heard = ktime_get_ns();
-	for (i = 0; i < DS_MSG_RQ; i++) {
-		m->rx[i].conn = conn;
-		m->rx[i].cqe.done = ds_recv_done;
-		INIT_LIST_HEAD(&m->rx[i].link);
-	}
+	ds_inbox_init(conn, m);
 	conn->msg = m;
-	return 0;
-}
-
-int ds_msg_open(struct ds_conn *conn)
-{
-	int ret;
-	u32 i;
-
-	for (i = 0; i < DS_MSG_RQ; i++) {
-		ret = ds_rx_open(&conn->msg->rx[i]);
-		if (ret)
-			return ret;
-	}
 	return 0;
 }
 
@@ -619,16 +391,6 @@ void ds_msg_abort(struct ds_conn *conn)
 	xa_unlock_bh(&m->pending);
 	if (!refcount_dec_and_test(&m->users))
 		wait_for_completion(&m->unused);
-}
-
-void ds_msg_close(struct ds_conn *conn)
-{
-	u32 i;
-
-	/* No completion comes any more, so nobody queues the work again. */
-	cancel_work_sync(&conn->msg->inbox_work);
-	for (i = 0; i < DS_MSG_RQ; i++)
-		ds_rx_close(&conn->msg->rx[i]);
 }
 
 void ds_msg_free(struct ds_conn *conn)

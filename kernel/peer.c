@@ -29,6 +29,7 @@
 
 static LIST_HEAD(ds_peers);
 static DEFINE_MUTEX(ds_peers_lock);
+static bool ds_peers_ended;	/* none is added any more */
 
 static void ds_peer_release(struct kref *ref)
 {
@@ -133,6 +134,8 @@ void ds_peer_conn_closed(struct ds_peer *peer, struct ds_conn *conn)
 		peer->conn = NULL;
 	if (was_up)
 		ds_peer_set_state(peer, DS_PEER_CONNECTING, conn->reason);
+	else if (peer->state == DS_PEER_CONNECTING)
+		peer->reason = conn->reason;	/* it may have been up too shortly */
 	if (peer->state != DS_PEER_CLOSING)
 		queue_delayed_work(ds_wq, &peer->work, ds_peer_backoff(peer));
 	wake_up_all(&peer->wait);
@@ -185,6 +188,8 @@ static int ds_peer_insert(struct ds_peer *peer)
 	int ret = 0;
 
 	mutex_lock(&ds_peers_lock);
+	if (ds_peers_ended)
+		ret = -ESHUTDOWN;
 	list_for_each_entry(other, &ds_peers, link) {
 		if (ds_peer_has_addr(other, &peer->addr))
 			ret = -EEXIST;
@@ -269,7 +274,11 @@ int ds_peer_add(const struct sockaddr_storage *addr, u32 domain, u32 timeout_ms,
 		return PTR_ERR(peer);
 	ret = ds_peer_insert(peer);
 	if (ret) {
-		NL_SET_ERR_MSG(extack, "there is a peer with this address and port already");
+		if (ret == -EEXIST)
+			NL_SET_ERR_MSG(extack,
+				       "there is a peer with this address and port already");
+		else
+			NL_SET_ERR_MSG(extack, "the host shuts down");
 		goto put;
 	}
 	ret = ds_peer_wait_up(peer, timeout_ms);
@@ -358,6 +367,7 @@ void ds_peer_exit(void)
 
 	for (;;) {
 		mutex_lock(&ds_peers_lock);
+		ds_peers_ended = true;
 		peer = list_first_entry_or_null(&ds_peers, struct ds_peer, link);
 		if (peer)
 			list_del_init(&peer->link);

@@ -57,7 +57,8 @@ struct ds_peer {
  *
  * Context: process; killable.
  * Return: 0; -EEXIST: the address is there already; -ETIMEDOUT: it stays and
- *	goes on trying; -ECONNREFUSED: it was refused and is not added
+ *	goes on trying; -ECONNREFUSED: it was refused and is not added;
+ *	-ESHUTDOWN: after ds_peer_exit()
  */
 int ds_peer_add(const struct sockaddr_storage *addr, u32 domain, u32 timeout_ms,
 		u32 *node, struct netlink_ext_ack *extack);
@@ -77,6 +78,8 @@ void ds_peer_conn_closed(struct ds_peer *peer, struct ds_conn *conn);
 int ds_peer_for_each(int (*fn)(struct ds_peer *peer, void *ctx), void *ctx);
 
 bool ds_peer_any(void);
+
+/* End all peers for good; none can be added any more. */
 void ds_peer_exit(void);
 
 #endif

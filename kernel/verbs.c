@@ -303,6 +303,13 @@ destroy_ah:
 	return ret;
 }
 
+void ds_qp_wait_idle(struct ds_qp *qp, u32 ms)
+{
+	wait_event_timeout(qp->sq_wait,
+			   qp->broken || atomic_read(&qp->sq_free) == (int)qp->sq_size,
+			   msecs_to_jiffies(ms));
+}
+
 void ds_qp_break(struct ds_qp *qp)
 {
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
@@ -408,16 +415,13 @@ static int ds_post_partial(struct ds_qp *qp, struct ds_chain *chain,
 	return -ENOMEM;
 }
 
-int ds_chain_post(struct ds_qp *qp, struct ds_chain *chain)
+static int ds_chain_try(struct ds_qp *qp, struct ds_chain *chain)
 {
 	const struct ib_send_wr *bad = NULL;
 	bool partial = false;
 	u32 i, posted;
 	int ret;
 
-	ret = ds_failpoint(DS_FP_CHAIN_POST);
-	if (ret)
-		return ret;
 	if (atomic_sub_return(chain->count, &qp->sq_free) < 0) {
 		atomic_add(chain->count, &qp->sq_free);
 		ds_stat_inc(qp->stats, DS_STAT_SQ_FULL);
@@ -471,13 +475,21 @@ int ds_chain_post(struct ds_qp *qp, struct ds_chain *chain)
 	return posted ? 0 : -ENOTCONN;
 }
 
+int ds_chain_post(struct ds_qp *qp, struct ds_chain *chain)
+{
+	return ds_failpoint(DS_FP_CHAIN_POST) ?: ds_chain_try(qp, chain);
+}
+
 int ds_chain_post_wait(struct ds_qp *qp, struct ds_chain *chain, u64 deadline)
 {
 	s64 left;
 	int ret;
 
+	ret = ds_failpoint(DS_FP_CHAIN_POST);
+	if (ret)	/* room that never comes: the wait for it is over */
+		return ret == -EAGAIN ? -ETIMEDOUT : ret;
 	for (;;) {
-		ret = ds_chain_post(qp, chain);
+		ret = ds_chain_try(qp, chain);
 		if (ret != -EAGAIN)
 			return ret;
 		/* Room may have to come from polled chains. */

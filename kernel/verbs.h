@@ -151,6 +151,9 @@ int ds_qp_connect_loop(struct ds_qp *qp);
 void ds_qp_destroy(struct ds_qp *qp);
 void ds_qp_free(struct ds_qp *qp);
 
+/* Wait until no chain is in the device, for at most @ms. Context: process. */
+void ds_qp_wait_idle(struct ds_qp *qp, u32 ms);
+
 /* Refuse further chains and flush those in the device. Context: process. */
 void ds_qp_break(struct ds_qp *qp);
 

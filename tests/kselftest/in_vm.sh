@@ -43,6 +43,7 @@ programs="ioctl_abi handles buffers segments ring submit ports"
 for program in $programs; do
 	run "./$program"
 done
+run ./room
 run ./fail_nth
 # The same while signals come without end.
 for program in $programs; do

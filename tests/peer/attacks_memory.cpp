@@ -24,7 +24,8 @@ std::string hex(std::uint64_t value) {
     return text;
 }
 
-// A connection of its own does what must fail and breaks by it.
+// A connection of its own does what must fail and breaks by it: the lane at
+// once, the rest when the server has seen it.
 void fails(const Target &t, Target::Segment segment, const std::string &what, const Act &act) {
     Client client = t.client();
     client.open();
@@ -35,6 +36,7 @@ void fails(const Target &t, Target::Segment segment, const std::string &what, co
            what + " gave status " + std::to_string(status));
     Bytes bytes(8);
     expect(client.bulk().read(0, keys.rkeys[0], bytes), what + " left the lane usable");
+    expect_end(client.ending(), {}, what);
 }
 
 Bytes content(const Target &t, Target::Segment segment, std::uint64_t at, std::size_t size) {
@@ -136,19 +138,34 @@ void control_lane(const Target &t) {
     expect_end(thief.ending(), {}, "WRITE without a proof");
 }
 
-// A data lane takes no messages: its sender waits in vain, the connection lives.
+// Nobody reads messages on a data lane, short or long.
 void sends_on_lane(const Target &t) {
-    Client client = t.client();
-    client.open();
-    client.bulk(0).send(mark);
-    ibv_wc_status status = client.bulk(0).sent(Clock::now() + 1s);
-    expect(status == IBV_WC_RESP_TIMEOUT_ERR, "SEND ended with status " + std::to_string(status));
-    client.heartbeat();
+    for (const Bytes &message : {Bytes(), mark}) {
+        Client client = t.client();
+        client.open();
+        client.bulk(0).send(message);
+        expect_end(client.ending(), {},
+                   "SEND of " + std::to_string(message.size()) + " bytes on a data lane");
+    }
 }
 
-// SEND that asks the receiver's device to invalidate a key. Soft-RoCE looks the key
-// up in all protection domains, so a host without any proof can do it; but it is
-// closed, and those who used the key get a new one.
+// One lane is broken, by an access error, and the client says nothing of it.
+// The server has posted nothing on that lane; it must see it all the same.
+void broken_lane(const Target &t) {
+    auto lanes = {std::function([](Client &c) -> Qp & { return c.bulk(1); }),
+                  std::function([](Client &c) -> Qp & { return c.urgent(); })};
+    for (const auto &lane : lanes) {
+        Client client = t.client();
+        client.open();
+        Keys keys = client.attach(Target::read_only);
+        expect(lane(client).write(0, keys.rkeys[0], mark), "read-only memory was written");
+        expect_end(client.ending(2s), {}, "a connection with a broken lane");
+    }
+}
+
+// SEND that asks the receiver's device to invalidate a key. Soft-RoCE looks the
+// key up in all protection domains, so a host without any proof can do it; but
+// it is closed, and those who used the key get a new one.
 void remote_invalidate(const Target &t) {
     Client thief = t.client();
     {
@@ -216,7 +233,8 @@ const Attack attacks[] = {
     {"atomics on a segment without them", "access error; nothing written", no_atomic},
     {"key of another domain", "access error; nothing written", foreign_key},
     {"WRITE on the control lane", "access error; closed", control_lane},
-    {"SEND on a data lane", "never received; the connection lives", sends_on_lane},
+    {"SEND on a data lane", "closed", sends_on_lane},
+    {"access error on the second and on the urgent lane", "closed within 2 s", broken_lane},
     {"SEND_WITH_INV of a key in use", "closed; a new ATTACH gives a good key", remote_invalidate},
     {"key after DETACH", "access error", after_detach},
     {"key after a revoke that is not answered", "access error; nothing written; new keys",

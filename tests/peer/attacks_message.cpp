@@ -158,6 +158,36 @@ void deaf_flood(const Target &t) {
     expect(Clock::now() - start < 2s, "another host's heartbeat took longer than 2 s");
 }
 
+// Credits that were due while the server's send queue was full come when there
+// is room again, though the server has nothing else to say.
+void late_credits(const Target &t) {
+    constexpr int heartbeats = 200;  // more than the 128 answers that the queue holds
+    constexpr unsigned messages = 16;
+    Client client(t.address, t.identity(), {.sends = 64, .receives = 16});
+    client.connect();
+    client.shake_hands();
+    client.control().qp().stop_receiving();
+    for (int i = 0; i < heartbeats; i++)
+        client.send(make_message(DS_MSG_REQUEST, {}, DS_SERVICE_LINK, client.next_seq()));
+    for (unsigned i = 0; i < messages; i++)
+        client.send(make_message(DS_MSG_ONE_WAY, Bytes(64), unbound_service));
+    expect(client.control().qp().sent(Clock::now() + 5s) == IBV_WC_SUCCESS,
+           "the messages were not taken");
+    std::this_thread::sleep_for(200ms);  // until they are handled
+    client.control().qp().start_receiving();
+    int answers = 0;
+    unsigned credits = 0;
+    while (auto message = client.receive(3s)) {
+        answers += message->hdr.type == DS_MSG_RESPONSE;
+        credits += message->hdr.credits;
+        if (credits >= messages)
+            break;
+    }
+    expect(answers < heartbeats, "the server's send queue was not full");
+    expect(credits == messages, std::to_string(credits) + " credits came back for " +
+                                    std::to_string(messages) + " messages");
+}
+
 void many_attaches(const Target &t) {
     Client client = t.client();
     client.open();
@@ -178,6 +208,8 @@ const Attack attacks[] = {
     {"REVOKE from a host that owns nothing", "no effect; malformed: EINVAL", strange_revokes},
     {"1000 requests without regard to credits", "all answered", request_flood},
     {"300 requests from a host that takes no answers", "others are served", deaf_flood},
+    {"one-way messages while the send queue is full of answers", "their credits come later",
+     late_credits},
     {"50 times ATTACH and DETACH", "all answered", many_attaches},
 };
 

@@ -31,6 +31,11 @@ class Broken : public std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
+/** The other side has taken its connection request back. */
+class Withdrawn : public Broken {
+    using Broken::Broken;
+};
+
 inline void expect(bool good, const std::string &otherwise) {
     if (!good)
         throw Failed(otherwise);

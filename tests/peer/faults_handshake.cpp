@@ -99,6 +99,11 @@ Message refuse(std::uint32_t status, std::uint64_t epoch) {
     return m;
 }
 
+// A message of the handshake that answers nothing.
+Message unasked(ds_msg_type type, std::size_t size) {
+    return make_message(type, Bytes(size));
+}
+
 Step refuse_instead(std::uint32_t status) {
     return [=](Session &s, Answers &all) { all = {refuse(status, s.epoch())}; };
 }
@@ -258,6 +263,21 @@ const HandshakeFault faults[] = {
      {},
      auth_ok([](ds_auth_ok &a) { a.reserved[5] = 1; }),
      {}},
+    {"HELLO_REPLY before HELLO",
+     refused,
+     {},
+     {},
+     {},
+     true,
+     {unasked(DS_MSG_HELLO_REPLY, sizeof(ds_hello))}},
+    {"AUTH_OK before HELLO",
+     refused,
+     {},
+     {},
+     {},
+     true,
+     {unasked(DS_MSG_AUTH_OK, sizeof(ds_auth_ok))}},
+    {"REFUSE before HELLO", refused, {}, {}, {}, true, {refuse(DS_REJECT_BUSY, 0)}},
     {"no answers to heartbeats", 0, {}, {}, {}, false},
     {"lanes that are rejected", refused, {}, {}, reject(DS_REJECT_COOKIE)},
     {"lanes that are accepted with a wrong magic", refused, {}, {}, wrong_rep([](ds_cm_rep &r) {

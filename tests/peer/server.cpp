@@ -17,6 +17,13 @@ constexpr int backlog = 32;
 constexpr std::uint32_t all_access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ |
                                      IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
 
+bool has_cookie(const ds_auth_ok &ok, std::uint64_t cookie) {
+    for (unsigned i = 0; i < ok.lanes && i < DS_MAX_LANES; i++)
+        if (ok.bulk[i] == cookie)
+            return true;
+    return ok.urgent == cookie;
+}
+
 Message message_of(const ds_hs_out &out, std::uint64_t epoch) {
     auto *payload = reinterpret_cast<const std::uint8_t *>(&out.payload);
     Message message =
@@ -58,13 +65,6 @@ bool Session::owns(const rdma_cm_id *id) const {
 
 void Session::add_lane(rdma_cm_id *id) {
     lanes_.emplace_back(id, std::make_unique<Qp>(id, QpSizes{1, 0, 7}, pd_));
-}
-
-bool Session::has_cookie(std::uint64_t cookie) const {
-    for (unsigned i = 0; i < hs_.auth_ok.lanes && i < DS_MAX_LANES; i++)
-        if (hs_.auth_ok.bulk[i] == cookie)
-            return true;
-    return hs_.auth_ok.urgent == cookie;
 }
 
 void Session::run_timers() {
@@ -191,12 +191,12 @@ public:
             wait();
             while (auto event = channel_.next(Clock::now()))
                 take(*event);
-            for (auto session = sessions_.begin(); session != sessions_.end();) {
-                while (auto bytes = (*session)->control().receive(Clock::now()))
-                    (*session)->take(*bytes);
-                (*session)->run_timers();
-                session = (*session)->closing() ? sessions_.erase(session) : std::next(session);
+            for (auto &session : sessions_) {
+                while (auto bytes = session->control().receive(Clock::now()))
+                    session->take(*bytes);
+                session->run_timers();
             }
+            end([](const Session &session) { return session.closing(); });
         }
     }
 
@@ -208,6 +208,16 @@ private:
             rdma_bind_addr(id, reinterpret_cast<sockaddr *>(&any)) || rdma_listen(id, backlog))
             throw Broken("no listener on port " + std::to_string(port) + ": " +
                          std::strerror(errno));
+    }
+
+    // End the sessions for which this is true. A host may be about to use their cookies.
+    void end(const std::function<bool(const Session &)> &which) {
+        sessions_.remove_if([&](const auto &session) {
+            if (!which(*session))
+                return false;
+            ended_.push_back(session->cookies());
+            return true;
+        });
     }
 
     void wait() {
@@ -225,8 +235,7 @@ private:
         case RDMA_CM_EVENT_REJECTED:
         case RDMA_CM_EVENT_CONNECT_ERROR:
         case RDMA_CM_EVENT_UNREACHABLE:
-            sessions_.remove_if([&](auto &session) { return session->owns(event.id); });
-            return;
+            return end([&](const Session &session) { return session.owns(event.id); });
         default:
             return;
         }
@@ -238,10 +247,14 @@ private:
                             self_.host.group, &req))
             throw Failed("the host under test sent a malformed connection request");
         need_memory(event.id->verbs);
-        if (req.role == DS_ROLE_CONTROL)
-            control(event.id);
-        else
-            lane(event.id, req.cookie);
+        try {
+            if (req.role == DS_ROLE_CONTROL)
+                control(event.id);
+            else
+                lane(event.id, req.cookie);
+        } catch (const Withdrawn &) {
+            rdma_destroy_id(event.id);
+        }
     }
 
     void control(rdma_cm_id *id) {
@@ -252,13 +265,16 @@ private:
             fault.control(answer);
         auto session = std::make_unique<Session>(id, self_, fault, pd_);
         session->set_good_key(mr_->rkey);
-        if (send(id, answer))
-            sessions_.push_back(std::move(session));
+        if (!send(id, answer))
+            return;
+        for (const Message &message : fault.early)
+            session->control().try_send(pack(message));
+        sessions_.push_back(std::move(session));
     }
 
     void lane(rdma_cm_id *id, std::uint64_t cookie) {
         for (auto &session : sessions_) {
-            if (!session->has_cookie(cookie))
+            if (!has_cookie(session->cookies(), cookie))
                 continue;
             Acceptance answer = good_answer();
             if (session->fault().lane)
@@ -267,6 +283,9 @@ private:
             send(id, answer);
             return;
         }
+        for (const ds_auth_ok &ended : ended_)
+            if (has_cookie(ended, cookie))
+                throw Withdrawn("the lane's connection has ended");
         throw Failed("the host under test connected a lane with a wrong cookie");
     }
 
@@ -306,6 +325,7 @@ private:
     ibv_pd *pd_ = nullptr;
     ibv_mr *mr_ = nullptr;
     std::list<std::unique_ptr<Session>> sessions_;
+    std::vector<ds_auth_ok> ended_;  // cookies of sessions that are gone
 };
 
 }  // namespace

@@ -35,6 +35,7 @@ struct HandshakeFault {
     std::function<void(Session &, std::vector<Message> &)> handshake;  // what is sent at each step
     std::function<void(Acceptance &)> lane;
     bool answers_heartbeats = true;
+    std::vector<Message> early = {};  // sent before anything has arrived
 };
 
 /** An answer to ATTACH that is about to be sent. */
@@ -70,13 +71,13 @@ public:
     void take(const Bytes &bytes);
     bool owns(const rdma_cm_id *id) const;
     void add_lane(rdma_cm_id *id);
-    bool has_cookie(std::uint64_t cookie) const;
     void run_timers();
 
     Qp &control() { return *control_; }
     const HandshakeFault &fault() const { return fault_; }
     const Identity &self() const { return self_; }
     ds_hs &handshake() { return hs_; }
+    const ds_auth_ok &cookies() const { return hs_.auth_ok; }
     const ds_hello &clients_hello() const { return hello_; }
     std::uint64_t epoch() const { return hs_.epoch; }
     bool closing() const { return closing_; }

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <utility>
 
 namespace peer {
 
@@ -111,8 +112,14 @@ Qp::Qp(rdma_cm_id *id, const QpSizes &sizes, ibv_pd *pd)
     attr.qp_type = IBV_QPT_RC;
     attr.sq_sig_all = 1;
     attr.cap = {sizes.sends + 1, std::max(1u, sizes.receives), 1, 1, 0};
-    if (rdma_create_qp(id, pd_, &attr))
+    if (rdma_create_qp(id, pd_, &attr)) {
+        int error = errno;
+        release();
+        if (error == EINVAL)
+            throw Withdrawn("no queue pair for a connection that is gone");
+        errno = error;
         broken("no queue pair");
+    }
     for (unsigned i = 0; i < sizes.receives; i++)
         post_receive(i);
     for (unsigned i = 0; i < sizes.sends; i++)
@@ -121,6 +128,10 @@ Qp::Qp(rdma_cm_id *id, const QpSizes &sizes, ibv_pd *pd)
 
 Qp::~Qp() {
     rdma_destroy_qp(id_);
+    release();
+}
+
+void Qp::release() {
     ibv_dereg_mr(mr_);
     ibv_destroy_cq(cq_);
     ibv_destroy_comp_channel(events_);
@@ -128,9 +139,17 @@ Qp::~Qp() {
         ibv_dealloc_pd(pd_);
 }
 
+void Qp::start_receiving() {
+    receiving_ = true;
+    for (std::uint64_t slot : std::exchange(unposted_, {}))
+        post_receive(slot);
+}
+
 void Qp::post_receive(std::uint64_t slot) {
-    if (!receiving_)
+    if (!receiving_) {
+        unposted_.push_back(slot);
         return;
+    }
     ibv_sge sge = {reinterpret_cast<std::uint64_t>(&memory_[slot * buffer_size]), buffer_size,
                    mr_->lkey};
     ibv_recv_wr wr = {}, *bad;

@@ -63,7 +63,10 @@ public:
     /** Bytes of a receive buffer and of a send slot: a message and more. */
     static constexpr std::size_t buffer_size = 8192;
 
-    /** @p pd: a protection domain to share, which must live longer. */
+    /**
+     * @p pd: a protection domain to share, which must live longer. Throws
+     * Withdrawn when @p id is of a connection request that is there no more.
+     */
     Qp(rdma_cm_id *id, const QpSizes &sizes, ibv_pd *pd = nullptr);
     ~Qp();
     Qp(const Qp &) = delete;
@@ -79,8 +82,9 @@ public:
     /** The next message that has arrived by @p until. */
     std::optional<Bytes> receive(Clock::time_point until);
 
-    /** Post no receive buffer any more. */
+    /** Post no receive buffer any more, until start_receiving(). */
     void stop_receiving() { receiving_ = false; }
+    void start_receiving();
 
     /** As send(), but false at once when all slots are taken. */
     bool try_send(std::span<const std::uint8_t> message);
@@ -99,6 +103,7 @@ private:
     bool poll();
     bool wait(Clock::time_point until);
     void post_receive(std::uint64_t slot);
+    void release();
     int one_sided(ibv_send_wr &wr, std::size_t length);
 
     rdma_cm_id *id_;
@@ -109,11 +114,12 @@ private:
     ibv_comp_channel *events_ = nullptr;
     ibv_cq *cq_ = nullptr;
     ibv_mr *mr_ = nullptr;
-    Bytes memory_;                        // receive buffers, send slots, a buffer for one-sided
-    std::deque<Bytes> arrived_;           // messages not yet asked for
-    std::vector<std::uint64_t> free_;     // send slots
-    std::optional<int> data_status_;      // of the one-sided operation under way
-    ibv_wc_status bad_ = IBV_WC_SUCCESS;  // first bad status of a send
+    Bytes memory_;                         // receive buffers, send slots, a buffer for one-sided
+    std::deque<Bytes> arrived_;            // messages not yet asked for
+    std::vector<std::uint64_t> unposted_;  // receive slots while nothing is received
+    std::vector<std::uint64_t> free_;      // send slots
+    std::optional<int> data_status_;       // of the one-sided operation under way
+    ibv_wc_status bad_ = IBV_WC_SUCCESS;   // first bad status of a send
 };
 
 /** How the other side answered a connection request. */
