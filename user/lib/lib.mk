@@ -4,7 +4,7 @@
 #
 #   lib           libdsuser.so, libdsnetlink.a (internal, for dsctl), libdsuser.pc
 #   lib-examples  user/lib/examples and selftest, against a library installed in the build folder
-#   install-lib   into $(DESTDIR)$(PREFIX)
+#   install-lib   into $(DESTDIR)$(PREFIX); the library into $(LIBDIR) below that
 #
 # SAN=address,undefined or SAN=thread builds all of it with sanitizers, apart
 # from the plain build.
@@ -13,6 +13,7 @@ CXX	?= g++
 AR	?= ar
 BUILD	?= build
 PREFIX	?= /usr/local
+LIBDIR	?= lib
 DESTDIR	?=
 SAN	?=
 
@@ -78,16 +79,16 @@ $(LIB_SO): $(LIB_SO).$(LIB_VERSION)
 	ln -sf libdsuser.so.0 $@
 
 # $(call lib_pc,PREFIX,FILE)
-lib_pc = sed -e 's|@PREFIX@|$(1)|' -e 's|@VERSION@|$(LIB_VERSION)|' user/lib/libdsuser.pc.in > $(2)
+lib_pc = sed -e 's|@PREFIX@|$(1)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(LIB_VERSION)|' user/lib/libdsuser.pc.in > $(2)
 
 # $(call lib_install,FOLDER,PREFIX): FOLDER will be known as PREFIX
 define lib_install
-	install -d $(1)/lib/pkgconfig $(1)/include/ds
-	install -m 0755 $(LIB_SO).$(LIB_VERSION) $(1)/lib/
-	ln -sf libdsuser.so.$(LIB_VERSION) $(1)/lib/libdsuser.so.0
-	ln -sf libdsuser.so.0 $(1)/lib/libdsuser.so
+	install -d $(1)/$(LIBDIR)/pkgconfig $(1)/include/ds
+	install -m 0755 $(LIB_SO).$(LIB_VERSION) $(1)/$(LIBDIR)/
+	ln -sf libdsuser.so.$(LIB_VERSION) $(1)/$(LIBDIR)/libdsuser.so.0
+	ln -sf libdsuser.so.0 $(1)/$(LIBDIR)/libdsuser.so
 	install -m 0644 $(lib_headers) $(1)/include/ds/
-	$(call lib_pc,$(2),$(1)/lib/pkgconfig/libdsuser.pc)
+	$(call lib_pc,$(2),$(1)/$(LIBDIR)/pkgconfig/libdsuser.pc)
 endef
 
 $(LIB_PC): user/lib/libdsuser.pc.in
@@ -101,26 +102,26 @@ install-lib: lib
 lib_stage	:= $(lib_out)/stage
 lib_examples	:= $(LIB_DIR)/examples/hello-c $(LIB_DIR)/examples/hello-cpp
 lib_selftest	:= $(lib_out)/tests/library/selftest
-lib_pkg		= $(shell PKG_CONFIG_LIBDIR=$(lib_stage)/lib/pkgconfig pkg-config $(1) libdsuser)
+lib_pkg		= $(shell PKG_CONFIG_LIBDIR=$(lib_stage)/$(LIBDIR)/pkgconfig pkg-config $(1) libdsuser)
 
 lib_cxx_installed = $(CXX) -std=c++20 -O2 $(lib_warn) $(LIB_SANFLAGS) $(call lib_pkg,--cflags) -o $@ $< \
 	$(call lib_pkg,--libs)
 
 lib-examples: $(lib_examples) $(lib_selftest)
 
-$(lib_stage)/lib/pkgconfig/libdsuser.pc: $(LIB_SO) $(lib_headers) user/lib/libdsuser.pc.in
+$(lib_stage)/$(LIBDIR)/pkgconfig/libdsuser.pc: $(LIB_SO) $(lib_headers) user/lib/libdsuser.pc.in
 	$(call lib_install,$(lib_stage),$(abspath $(lib_stage)))
 
-$(LIB_DIR)/examples/hello-c: user/lib/examples/hello.c $(lib_stage)/lib/pkgconfig/libdsuser.pc
+$(LIB_DIR)/examples/hello-c: user/lib/examples/hello.c $(lib_stage)/$(LIBDIR)/pkgconfig/libdsuser.pc
 	@mkdir -p $(@D)
 	$(CC) -std=c11 -O2 $(lib_warn) $(LIB_SANFLAGS) $(call lib_pkg,--cflags) -o $@ $< \
 		$(call lib_pkg,--libs) -Wl,-rpath,'$$ORIGIN/..'
 
-$(LIB_DIR)/examples/hello-cpp: user/lib/examples/hello.cpp $(lib_stage)/lib/pkgconfig/libdsuser.pc
+$(LIB_DIR)/examples/hello-cpp: user/lib/examples/hello.cpp $(lib_stage)/$(LIBDIR)/pkgconfig/libdsuser.pc
 	@mkdir -p $(@D)
 	$(lib_cxx_installed) -Wl,-rpath,'$$ORIGIN/..'
 
-$(lib_selftest): user/lib/selftest/selftest.cpp $(lib_stage)/lib/pkgconfig/libdsuser.pc
+$(lib_selftest): user/lib/selftest/selftest.cpp $(lib_stage)/$(LIBDIR)/pkgconfig/libdsuser.pc
 	@mkdir -p $(@D)
 	$(lib_cxx_installed) -Wl,-rpath,'$$ORIGIN/../../lib'
 
