@@ -83,7 +83,7 @@ help:
 	@echo 'make test       build, then run all tests; TESTS="FILE..." runs only these'
 	@echo 'make bench      measure; BENCH=name runs one benchmark; rows go to $(BUILD)/bench.jsonl'
 	@echo 'make soak       run the long tests; SOAK=name runs one'
-	@echo 'make lint       checkpatch, sparse, W=1, shellcheck, clang-format'
+	@echo 'make lint       checkpatch, sparse, W=1, shellcheck, clang-format, clang-tidy'
 	@echo 'make install    into PREFIX ($(PREFIX)), below DESTDIR'
 	@echo 'make clean      remove $(BUILD)/'
 	@echo 'Each of them installs the Debian packages that it needs and that are missing.'
