@@ -24,7 +24,7 @@ endif
 
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
-.PHONY: all modules demo test bench soak install clean lint help
+.PHONY: all modules demo test bench soak install deb clean lint help
 
 # Install what is missing before the fragments ask pkg-config for it.
 deps_all	:= build
@@ -33,6 +33,7 @@ deps_demo	:= vm
 deps_bench	:= vm bench
 deps_soak	:= vm test
 deps_lint	:= lint
+deps_deb	:= deb
 goals		:= $(filter-out clean help,$(or $(MAKECMDGOALS),all))
 ifneq ($(goals),)
 deps		:= $(sort build $(foreach goal,$(goals),$(deps_$(goal))))
@@ -74,6 +75,9 @@ lint:
 install: all install-lib install-man
 	scripts/install "$(DESTDIR)" "$(PREFIX)" $(BUILD)
 
+deb:
+	scripts/deb $(BUILD)/deb $(SERIES)
+
 clean:
 	rm -rf $(BUILD)
 
@@ -85,6 +89,7 @@ help:
 	@echo 'make soak       run the long tests; SOAK=name runs one'
 	@echo 'make lint       checkpatch, sparse, W=1, shellcheck, clang-format, clang-tidy'
 	@echo 'make install    into PREFIX ($(PREFIX)), below DESTDIR'
+	@echo 'make deb        Debian packages into $(BUILD)/deb: ds-dkms, libdsuser0, libdsuser-dev, dsctl'
 	@echo 'make clean      remove $(BUILD)/'
 	@echo 'Each of them installs the Debian packages that it needs and that are missing.'
 	@echo 'Kernels and test images are kept in $${DS_CACHE:-~/.cache/ds}.'
