@@ -24,7 +24,7 @@ endif
 
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
-.PHONY: all modules demo test bench soak install deb clean lint help
+.PHONY: all modules demo test bench soak install deb clean lint tidy help
 
 # Install what is missing before the fragments ask pkg-config for it.
 deps_all	:= build
@@ -33,6 +33,7 @@ deps_demo	:= vm
 deps_bench	:= vm bench
 deps_soak	:= vm test
 deps_lint	:= lint
+deps_tidy	:= tidy
 deps_deb	:= deb
 goals		:= $(filter-out clean help,$(or $(MAKECMDGOALS),all))
 ifneq ($(goals),)
@@ -72,6 +73,9 @@ soak: all unit
 lint:
 	tests/run scripts/lint
 
+tidy:
+	scripts/tidy
+
 install: all install-lib install-man
 	scripts/install "$(DESTDIR)" "$(PREFIX)" $(BUILD)
 
@@ -87,7 +91,8 @@ help:
 	@echo 'make test       build, then run all tests; TESTS="FILE..." runs only these'
 	@echo 'make bench      measure; BENCH=name runs one benchmark; rows go to $(BUILD)/bench.jsonl'
 	@echo 'make soak       run the long tests; SOAK=name runs one'
-	@echo 'make lint       checkpatch, sparse, W=1, shellcheck, clang-format, clang-tidy'
+	@echo 'make lint       checkpatch, sparse, W=1, shellcheck, clang-format'
+	@echo 'make tidy       clang-tidy; takes minutes'
 	@echo 'make install    into PREFIX ($(PREFIX)), below DESTDIR'
 	@echo 'make deb        Debian packages into $(BUILD)/deb: ds-dkms, libdsuser0, libdsuser-dev, dsctl'
 	@echo 'make clean      remove $(BUILD)/'
