@@ -27,12 +27,12 @@ configure() {
 }
 
 clean() {
-	local id failed=0
 	[ -d /sys/module/ds ] || return 0
-	for id in $(ids space); do dsctl space del "$id" || failed=1; done
-	for id in $(dsctl peer show | awk 'NR > 1 && / out / { print $2 }'); do dsctl peer del "$id" || failed=1; done
-	for id in $(ids seg); do dsctl seg del "$id" || failed=1; done
-	return "$failed"
+	{
+		ids space | sed 's/^/space del /'
+		dsctl peer show | awk 'NR > 1 && / out / { print "peer del", $2 }'
+		ids seg | sed 's/^/seg del /'
+	} | dsctl batch - --force
 }
 
 # A connection that others made ends when they end it; until then it uses its domain.
