@@ -4,7 +4,7 @@
 # Memory and other limits are reached: an error, and nothing is lost by it.
 # shellcheck source=tests/e2e/lib.sh
 . /share/lib.sh
-plan 15
+plan 16
 
 reload() { # reload NODE PARAMETER...
 	on_node "$1" bash /share/node.sh unload && on_node "$1" insmod /ds/ds.ko "${@:2}" &&
@@ -52,3 +52,4 @@ pool 1 2
 check "max_buf_mb: a larger buffer is refused" \
 	fails '1|2' 'larger max_buf_mb' dsctl mem bench "$first" --size 4M --count 1
 check "a smaller one works" within 30 dsctl -q mem bench "$first" --size 64K --count 4
+check "more than that is moved in parts" within 60 dsctl -q mem fill "$first" 4M --pattern 6

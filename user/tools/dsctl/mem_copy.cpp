@@ -31,16 +31,17 @@ using Handle = std::function<void(uint64_t offset, std::span<std::byte> bytes)>;
 // not change, so a WRITE of unknown outcome is simply done again.
 void move(const Remote &remote, const Extent &extent, Direction direction, Progress &progress,
           const Handle &handle, uint64_t *done) {
-    Buffer buffer(remote.fabric(), std::min(batch_bytes, extent.length()));
+    uint64_t batch = std::min(batch_bytes, remote.most_buffer());
+    Buffer buffer(remote.fabric(), std::min(batch, extent.length()));
     std::vector<ds_operation> ops;
     std::vector<ds_result> results;
 
     while (*done < extent.length()) {
         uint64_t length = 0;
         ops.clear();
-        while (*done + length < extent.length() && length < batch_bytes) {
+        while (*done + length < extent.length() && length < batch) {
             Extent::Piece piece =
-                extent.piece(*done + length, std::min(piece_bytes, batch_bytes - length));
+                extent.piece(*done + length, std::min(piece_bytes, batch - length));
             ops.push_back(direction == Direction::to_space
                               ? remote.write_op(piece.address, buffer, length, piece.length, true)
                               : remote.read_op(piece.address, buffer, length, piece.length));

@@ -114,6 +114,13 @@ void Remote::check_range(uint64_t address, uint64_t length) const {
             "use a lower address, or a space of more or larger servers");
 }
 
+uint64_t Remote::most_buffer() const {
+    ds_limits limits{};
+
+    limits.size = sizeof(limits);
+    return ds_fabric_limits(fabric_.get(), &limits) ? UINT64_MAX : limits.max_buf_bytes;
+}
+
 ds_operation Remote::read_op(uint64_t address, const Buffer &buffer, uint64_t offset,
                              uint64_t length) const {
     ds_operation op{};

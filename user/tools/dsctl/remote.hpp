@@ -36,6 +36,8 @@ public:
 
     const Map &map() const { return map_; }
     uint32_t timeout_ms() const { return timeout_ms_; }
+    // Bytes of the largest buffer that this module makes for a program.
+    uint64_t most_buffer() const;
     ds_fabric *fabric() const { return fabric_.get(); }
     ds_space *space() const { return space_.get(); }
 
