@@ -108,6 +108,16 @@ Step refuse_instead(std::uint32_t status) {
     return [=](Session &s, Answers &all) { all = {refuse(status, s.epoch())}; };
 }
 
+// The end right behind the refusal: the reason must not be lost over it.
+Step refuse_and_leave(std::uint32_t status) {
+    return [=](Session &s, Answers &all) {
+        all.clear();
+        s.control().try_send(pack(refuse(status, s.epoch())));
+        s.control().sent(Clock::now() + 2s);
+        s.close();
+    };
+}
+
 void another_key(Session &s, ds_hello &h) {
     Key key = s.self().key;
     key[31] ^= 0x80;
@@ -233,6 +243,11 @@ const HandshakeFault faults[] = {
      {}},
     {"REFUSE with status 0", refused, {}, refuse_instead(0), {}},
     {"REFUSE with an unknown status", refused, {}, refuse_instead(99), {}},
+    {"REFUSE and the end of the connection at once",
+     refused,
+     {},
+     refuse_and_leave(DS_REJECT_AUTH),
+     {}},
     {"no AUTH_OK", late, {}, drop(DS_MSG_AUTH_OK), {}},
     {"AUTH_OK cut off", refused, {}, payload_of(DS_MSG_AUTH_OK, 271), {}},
     {"AUTH_OK with 0 lanes", refused, {}, auth_ok([](ds_auth_ok &a) { a.lanes = 0; }), {}},
