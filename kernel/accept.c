@@ -26,6 +26,8 @@ u32 ds_conn_accept(struct rdma_cm_id *id, const struct rdma_conn_param *param)
 	conn = ds_conn_new(true);
 	if (!conn)
 		return DS_REJECT_BUSY;
+	/* Until it is published, the end of its queue pair must not begin a teardown. */
+	conn->state = DS_CONN_CLOSING;
 	conn->stats = &conn->own_stats;
 	memcpy(&conn->addr, &id->route.addr.dst_addr, sizeof(conn->addr));
 	ds_node_describe(&self, 0);
@@ -43,6 +45,7 @@ u32 ds_conn_accept(struct rdma_cm_id *id, const struct rdma_conn_param *param)
 	ds_lane_param(&conn->ctrl, &reply, &rep, sizeof(rep));
 	id->context = &conn->ctrl;
 	id->event_handler = ds_lane_event;
+	conn->state = DS_CONN_NEW;
 	ds_conn_publish(conn);
 	ds_conn_beat_after(conn, DS_CONN_NEW, DS_HANDSHAKE_MS);
 	ret = rdma_accept(id, &reply);

@@ -260,9 +260,11 @@ struct ds_loop_run {
 static void ds_loop_done(struct ds_chain *chain)
 {
 	struct ds_loop_run *run = container_of(chain, struct ds_loop_run, chain);
+	struct ds_pd *pd = run->pd;
 
-	run->ended = true;
-	complete(&run->pd->loop_event);
+	/* Who waits may have been woken by a failure, and then returns: @run is gone. */
+	smp_store_release(&run->ended, true);
+	complete(&pd->loop_event);
 }
 
 static void ds_loop_failed(struct ds_qp *qp)
@@ -304,7 +306,8 @@ int ds_pd_run(struct ds_pd *pd, struct ds_wr *wrs, u32 count)
 	if (!ret) {
 		ds_qp_poll(pd->loop, &pd->loop_event);
 		wait_for_completion_timeout(&pd->loop_event, DS_LOOP_TIMEOUT);
-		ret = READ_ONCE(run.ended) ? ds_loop_result(&run.chain) : -EIO;
+		/* Pairs with the release in ds_loop_done(). */
+		ret = smp_load_acquire(&run.ended) ? ds_loop_result(&run.chain) : -EIO;
 	}
 	if (ret) {
 		/* Only a destroyed queue pair is sure to have let go of @wrs. */

@@ -99,11 +99,14 @@ static void ds_peer_work(struct work_struct *work)
 	int ret;
 
 	mutex_lock(&peer->lock);
-	if (peer->state != DS_PEER_CLOSING && !peer->conn)
+	if (peer->state != DS_PEER_CLOSING && !peer->conn) {
 		conn = ds_conn_alloc(peer);
-	peer->conn = conn ? conn : peer->conn;
-	if (conn && !peer->failures && !peer->node)
-		peer->reason = "the first attempt to connect is under way";
+		peer->conn = conn;
+		if (!conn)	/* no memory for it now */
+			mod_delayed_work(ds_wq, &peer->work, ds_peer_backoff(peer));
+		else if (!peer->failures && !peer->node)
+			peer->reason = "the first attempt to connect is under way";
+	}
 	mutex_unlock(&peer->lock);
 	if (!conn)
 		return;
