@@ -165,6 +165,7 @@ def make_base(kernel, files, chosen, agent, client, target):
         tools = ("modprobe", "insmod", "rmmod", "lsmod", "modinfo", "depmod")
         for name in tools:
             cpio.link("usr/sbin/" + name, "../bin/kmod")
+        cpio.copy("usr/bin/lost-memory", os.path.join(HERE, "lost-memory.sh"))
         # The shell must not be busybox's, which prefers its applets to the real programs.
         cpio.link("usr/bin/sh", "dash")
         for name in HEAVY_PROGRAMS:
@@ -193,7 +194,8 @@ def images(cache, kernel, agent, client, extra_modules):
     files, heavy = system_files(cache)
     chosen = kernel.modules(MODULES + extra_modules)
     sources = list(files.values()) + [kernel.image]
-    sources += [os.path.join(HERE, name) for name in ("image.py", "kernel.py", "cpio.py", "init.sh", "heavy.sh")]
+    sources += [os.path.join(HERE, name) for name in ("image.py", "kernel.py", "cpio.py")]
+    sources += glob.glob(os.path.join(HERE, "*.sh"))
     sources += [os.path.join(kernel.tree, path) for path in chosen]
     folder = os.path.join(cache, "images")
     base = cached(f"{folder}/base-{kernel.release}-{key_of(sources, agent, client, *sorted(files), *chosen)}.cpio",

@@ -14,7 +14,7 @@ DENIED = re.compile("|".join((
     r"unregister_netdevice: waiting for", r"INFO: (possible|suspicious|lockdep|trying to register)",
     # what is found by the kernel's own checks
     r"KASAN:", r"KCSAN:", r"KMSAN:", r"KFENCE:", r"UBSAN:", r"ODEBUG:", r"DMA-API:",
-    r"kmemleak: \d+ new suspected", r"refcount_t:", r"list_(add|del) corruption", r"Bad page ",
+    r"refcount_t:", r"list_(add|del) corruption", r"Bad page ",
     r"page dumped because", r"slab error", r"Object(s)? remaining", r"Slab cache still has objects",
     r"sleeping function called", r"scheduling while atomic", r"DEBUG_LOCKS_WARN_ON",
     r"kobject: .* does not have a release", r"percpu ref .* <= 0", r"restrack: .* leak", r"restrack: ",
@@ -22,6 +22,7 @@ DENIED = re.compile("|".join((
 # Sentences that look like one and are none.
 ALLOWED = re.compile("|".join((
     r"Spectre V2 : WARNING", r"WARNING: Spectre",
+    r"DMA-API: (preallocated \d+ debug entries|debugging enabled by kernel config)",
 )))
 STAMP = re.compile(r"^(?:<\d+>)?\[ *\d+\.\d+\](?:\[ *[TC]\d+\])? ?")
 

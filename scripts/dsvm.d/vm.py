@@ -14,7 +14,7 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 # TCG on a busy host stalls for long; only real hangs shall look like hangs.
 KERNEL_LINE = ("console=ttyS0 panic=-1 oops=panic mitigations=off nokaslr no5lvl audit=0 "
                "random.trust_cpu=on cryptomgr.notests tsc=reliable no_timer_check "
-               "ignore_loglevel printk.devkmsg=on log_buf_len=1M rcupdate.rcu_cpu_stall_timeout=120 "
+               "ignore_loglevel printk.devkmsg=on printk.time=1 log_buf_len=1M rcupdate.rcu_cpu_stall_timeout=120 "
                "watchdog_thresh=60 net.ifnames=0 kfence.sample_interval=0 rdinit=/init")
 
 
