@@ -11,11 +11,13 @@
 nodes=$(seq "$DS_NODES")
 first=0x10000000	# address of the first server of a space
 
+slow=$(cat /share/slow)	# times that Debian's kernel is faster than this one
+
 # counts TEST SOAK: how many, in a test and in a soak
 counts() { if [ -n "${SOAK:-}" ]; then echo "$2"; else echo "$1"; fi; }
 
 # within SECONDS COMMAND...: a command that hangs gives status 124
-within() { timeout -k 5 "$@"; }
+within() { timeout -k 5 $(($1 * slow)) "${@:2}"; }
 
 # on_node NODE COMMAND..., never for ever
 on_node() {
@@ -71,7 +73,7 @@ now_ms() { echo $((${EPOCHREALTIME/[.,]/} / 1000)); }
 
 # eventually SECONDS COMMAND...: until it succeeds
 eventually() {
-	local end=$(($(now_ms) + $1 * 1000))
+	local end=$(($(now_ms) + $1 * slow * 1000))
 	shift
 	until "$@" > /dev/null 2>&1; do
 		[ "$(now_ms)" -lt "$end" ] || { echo "# not so after that time: $*"; return 1; }

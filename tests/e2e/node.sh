@@ -11,8 +11,8 @@
 #   free           KiB of free memory, caches dropped
 set -uo pipefail
 
-seconds=60
-dsctl() { timeout -k 5 "$seconds" /ds/bin/dsctl -q "$@"; }
+slow=$(cat /share/slow)
+dsctl() { timeout -k 5 $((60 * slow)) /ds/bin/dsctl -q "$@"; }
 
 # The first column of a table, without its head; a further table does not count.
 ids() { dsctl "$@" show | awk 'NR > 1 && !NF { exit } NR > 1 { print $1 }'; }
@@ -45,7 +45,7 @@ clean_domains() {
 	return "$failed"
 }
 
-unload() { [ ! -d /sys/module/ds ] || timeout -k 5 30 rmmod ds; }
+unload() { [ ! -d /sys/module/ds ] || timeout -k 5 $((30 * slow)) rmmod ds; }
 
 gauges() {
 	rdma resource show | sed 's/^[0-9]*: //' | awk '{ for (i = 2; i < NF; i += 2) print $1 $i, $(i + 1) }'

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # Runs all kselftest programs on node 1 of two test machines, node 2 being the
-# peer whose memory they use. TAP on standard output.
+# peer whose memory they use. TAP on standard output. DS_TEST_SLOW: see ds_test.h.
 here=$(dirname "$0")
 cd "$here" || exit 1
 
@@ -17,6 +17,8 @@ set_up() {
 	dsctl seg attach 2:1 --space 1 --servers 2 --size 16M
 }
 
+on 1 lost-memory forget && on 2 lost-memory forget || exit 1
+
 failed=0
 run() {
 	echo "# $*"
@@ -25,6 +27,14 @@ run() {
 	0 | 4) ;;
 	*) failed=1 ;;
 	esac
+}
+
+# keeps_memory NUMBER NODE
+keeps_memory() {
+	word=ok
+	on "$2" lost-memory >/run/lost || { word="not ok"; failed=1; }
+	sed "s/^/# node $2: /" /run/lost
+	echo "$word $1 - node $2 has lost no memory"
 }
 
 # These want a host that was not set up.
@@ -37,7 +47,7 @@ if ! set_up >/run/set_up 2>&1; then
 	echo "Bail out! the machines could not be set up"
 	exit 1
 fi
-export DS_TEST_SPACE=1 DS_TEST_DOMAIN=1 DS_TEST_PEER=2 DS_TEST_REMOTE="on 2 $PWD"
+export DS_TEST_SPACE=1 DS_TEST_DOMAIN=1 DS_TEST_PEER=2 DS_TEST_REMOTE="on 2 env DS_TEST_SLOW=${DS_TEST_SLOW:-1} $PWD"
 
 programs="ioctl_abi handles buffers segments ring submit ports"
 for program in $programs; do
@@ -50,6 +60,11 @@ for program in $programs; do
 	run env DS_TEST_STORM=1 "./$program"
 done
 
+echo 1..3
+keeps_memory 1 1
+keeps_memory 2 2
+
 # Last, as it unloads the module, which has a peer and a space by now.
 run ./parameters.sh /ds/ds.ko
+keeps_memory 3 1
 exit $failed

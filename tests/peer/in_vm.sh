@@ -44,6 +44,13 @@ no_load_failed() {
 	[ ! -s /run/load.failed ] && [ "$(cat /run/load.rounds)" -gt 5 ]
 }
 nobody_but_node_1() { [ "$(on 2 dsctl -j peer show | grep -o '"node":' | wc -l)" = 1 ]; }
+keeps_memory() {
+	local status
+	on "$1" lost-memory > /run/lost
+	status=$?
+	sed 's/^/# /' /run/lost
+	return "$status"
+}
 unloads() { on "$1" rmmod ds; }
 
 # Events of node 2: why it ended connections.
@@ -59,6 +66,7 @@ if ! set_up > /run/set_up 2>&1; then
 	echo "Bail out! the machines could not be set up"
 	exit 1
 fi
+for node in 1 2 3; do on "$node" lost-memory forget; done
 before1=$(resources 1)
 before2=$(resources 2)
 groups_run=$*
@@ -73,7 +81,7 @@ case " $* " in *" servers "*) "$here/servers.sh" || failed=1 ;; esac
 stop_load
 stop_monitor
 
-echo 1..9
+echo 1..15
 check "node 1 lost no operation" no_load_failed
 check "RDMA resources of node 1 are as before" same_resources 1 "$before1"
 check "RDMA resources of node 2 are as before" same_resources 2 "$before2"
@@ -81,6 +89,8 @@ check "node 2 has no connection but node 1's" nobody_but_node_1
 check "node 2 told of broken lanes" told "the other host broke a data queue pair" memory
 check "node 2 told of messages on lanes" told "the other host sent a message on a data queue pair" memory
 for node in 1 2 3; do
+	check "node $node has lost no memory" keeps_memory "$node"
 	check "node $node unloads the module" unloads "$node"
+	check "node $node has lost no memory by that" keeps_memory "$node"
 done
 exit "$failed"

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+#
+# Something goes away while a failpoint holds what uses it: connections, devices,
+# segments, spaces, programs and modules, while keys are made, handed over and
+# taken away. What waits ends in time, with an error and a remedy; nothing stays.
+# shellcheck source=tests/e2e/lib.sh
+. /share/lib.sh
+plan 27
+
+hold() { on_node "$1" sh -c "echo 'delay $((1000 + 1000 * slow)) 1' > /sys/kernel/debug/ds/failpoints/$2"; }
+held() { # held NODE FAILPOINT: something waits there
+	! on_node "$1" grep -q delay "/sys/kernel/debug/ds/failpoints/$2"
+}
+at() { eventually 10 held "$@" || echo "# nobody came to $2 of node $1"; }
+replug() { on_node "$1" rdma link delete rxe0 && on_node "$1" rdma link add rxe0 type rxe netdev eth0; }
+
+# ended NAME: with an error that says what to do, not by its limit
+ended() {
+	local status
+	finish "$1"
+	status=$?
+	sed "s/^/# $1, status $status: /" "/run/$1.err"
+	[ "$status" != 0 ] && [ "$status" -lt 124 ] && grep -q '^  fix: ' "/run/$1.err"
+}
+keys() { on_node 2 bash /share/node.sh gauges | awk '$1 == "keys" { print $2 }'; }
+no_keys() { [ "$(keys)" = 0 ]; }
+connected() { dsctl peer show | grep '10.77.0.2' | grep ' up '; }
+attach() { start attach 1 dsctl --timeout 20s seg attach "2:$1" --space 1 --servers 1; }
+
+# The segment works again, as something new: whatever was before must be gone.
+works() {
+	within 20 dsctl -q space del 1 2> /dev/null
+	eventually 10 no_keys || return
+	connected > /dev/null || within 30 dsctl -q peer add 10.77.0.2 > /dev/null 2>&1
+	eventually 30 connected || return
+	within 20 dsctl -q seg attach "2:$1" --space 1 --servers 1 > /dev/null &&
+		within 60 dsctl -q mem fill "$first" 64K --pattern 3 &&
+		within 60 dsctl -q mem verify "$first" 64K --pattern 3 && within 20 dsctl -q space del 1
+}
+
+configure
+segment=$(lend 2 16M)
+join 1 2
+
+hold 2 seg_register
+attach "$segment"
+at 2 seg_register
+check "keys are made, the client ends the connection" within 20 dsctl -q peer del 2
+check "the attach ends" ended attach
+check "then it works" works "$segment"
+
+for node in 2 1; do
+	hold 2 seg_register
+	attach "$segment"
+	at 2 seg_register
+	check "keys are made, the device of node $node goes" replug "$node"
+	check "the attach ends" ended attach
+	check "then it works" works "$segment"
+done
+
+hold 2 seg_register
+attach "$segment"
+at 2 seg_register
+pkill -KILL -x dsctl
+finish attach
+check "keys are made, the program that asked is killed: the space goes" within 20 dsctl -q space del 1
+check "then it works" works "$segment"
+
+hold 2 seg_register
+attach "$segment"
+at 2 seg_register
+check "keys are made, the segment goes" on_node 2 dsctl -q seg del "$segment"
+finish attach	# well or not: the keys were made before the segment went
+check "they are of no use" fails '1|3|4|6' . dsctl --timeout 5s mem read "$first" 64
+segment=$(lend 2 16M)
+check "then another one works" works "$segment"
+
+hold 1 attach_keys
+attach "$segment"
+at 1 attach_keys
+check "keys have come, the device goes" replug 1
+check "the attach ends" ended attach
+check "then it works" works "$segment"
+
+# Under load; the client answers a revoke late, or not at all.
+load() {
+	within 20 dsctl -q seg attach "2:$segment" --space 1 --servers 1 > /dev/null
+	start load 1 dsctl mem bench "$first" --op write --size 16K --depth 16 --span 8M --seconds 60s
+	eventually 20 grep -qv '^0' /sys/module/ds/refcnt
+	sleep 1
+}
+load
+check "under load the space goes" within 20 dsctl -q space del 1
+check "the program ends" ended load
+
+load
+check "under load the server is detached" within 20 dsctl -q seg detach --space 1 --server 0
+check "the program ends" ended load
+check "then it works" works "$segment"
+
+load
+hold 2 seg_revoke
+start revoke 2 dsctl -q seg revoke "$segment"
+at 2 seg_revoke
+replug 1
+finish revoke
+check "under load keys go, and the client's device" [ $? = 0 ]
+check "the program ends" ended load
+check "then it works" works "$segment"
+
+hold 2 seg_register
+attach "$segment"
+at 2 seg_register
+check "keys are made, the server's module goes" on_node 2 rmmod ds
+check "the attach ends" ended attach
+on_node 2 bash /share/node.sh load
