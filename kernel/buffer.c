@@ -214,6 +214,8 @@ static void ds_quota_uncharge(struct ds_quota *quota, u64 length)
 
 /* ---- Buffers ---- */
 
+static atomic_t ds_buffers;	/* that there are, of all files */
+
 /* A buffer without pages, counted in @quota. */
 static struct ds_buffer *ds_buffer_new(u64 length, struct ds_quota *quota)
 {
@@ -236,6 +238,7 @@ static struct ds_buffer *ds_buffer_new(u64 length, struct ds_quota *quota)
 	kref_init(&buf->ref);
 	buf->length = length;
 	buf->quota = quota;
+	atomic_inc(&ds_buffers);
 	return buf;
 }
 
@@ -244,6 +247,12 @@ static void ds_buffer_free(struct ds_buffer *buf)
 	if (buf->quota)
 		ds_quota_uncharge(buf->quota, buf->length);
 	kfree(buf);
+	atomic_dec(&ds_buffers);
+}
+
+void ds_buffer_exit(void)
+{
+	WARN_ON_ONCE(atomic_read(&ds_buffers));
 }
 
 struct ds_buffer *ds_buffer_create(u64 length, int numa_node, struct ds_quota *quota)

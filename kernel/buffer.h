@@ -69,6 +69,7 @@ struct ds_buffer *ds_buffer_pin(u64 addr, u64 length, struct ds_quota *quota);
 
 void ds_buffer_get(struct ds_buffer *buf);
 void ds_buffer_put(struct ds_buffer *buf);	/* Context: process */
+void ds_buffer_exit(void);			/* proves that none is left */
 
 /**
  * ds_buffer_mmap - map a buffer of kernel pages

@@ -14,6 +14,7 @@
 #include <net/genetlink.h>
 #include <uapi/ds/netlink.h>
 #include <uapi/ds/wire.h>
+#include "buffer.h"
 #include "chardev.h"
 #include "conn.h"
 #include "debug.h"
@@ -260,6 +261,7 @@ static void __exit ds_exit(void)
 	ds_space_exit();
 	ds_segment_exit();
 	ds_msg_exit();
+	ds_buffer_exit();
 	ds_tokens_exit();
 	destroy_workqueue(ds_close_wq);
 	destroy_workqueue(ds_wq);
