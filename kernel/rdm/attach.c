@@ -103,9 +103,25 @@ static int ds_attach_status(int status)
 	}
 }
 
-/* One request for keys from chunk @first on; @out has room for DS_MSG_MAX_PAYLOAD. */
+static void ds_attach_tell(struct ds_attach *a, struct ds_conn *conn, u32 timeout_ms)
+{
+	struct ds_seg_req req = {
+		.verb		= cpu_to_le32(DS_SEG_DETACH),
+		.segment	= cpu_to_le64(a->segment),
+	};
+	int status;
+
+	/* If this is lost, the node drops the keys with the connection. */
+	ds_msg_request(conn, DS_SERVICE_SEGMENT, &req, sizeof(req), NULL, NULL, &status,
+		       timeout_ms, NULL);
+}
+
+/*
+ * One request for keys from chunk @first on; @out has room for DS_MSG_MAX_PAYLOAD.
+ * @given: set if the node may have given the keys.
+ */
 static int ds_attach_ask(struct ds_attach *a, struct ds_conn *conn, u32 first, u32 timeout_ms,
-			 struct ds_seg_keys *out)
+			 struct ds_seg_keys *out, bool *given)
 {
 	struct ds_seg_req req = {
 		.verb		= cpu_to_le32(DS_SEG_ATTACH),
@@ -113,10 +129,12 @@ static int ds_attach_ask(struct ds_attach *a, struct ds_conn *conn, u32 first, u
 		.segment	= cpu_to_le64(a->segment),
 	};
 	u32 length = DS_MSG_MAX_PAYLOAD;
-	int ret, status;
+	int ret, status = 0;
+	u8 outcome;
 
 	ret = ds_msg_request(conn, DS_SERVICE_SEGMENT, &req, sizeof(req), out, &length,
-			     &status, timeout_ms, NULL);
+			     &status, timeout_ms, &outcome);
+	*given |= outcome != DS_NOT_EXECUTED && !status;
 	if (ret)
 		return ret;
 	if (status)
@@ -186,6 +204,7 @@ static struct ds_keyset *ds_attach_fetch(struct ds_attach *a, struct ds_conn *co
 	u64 deadline = ktime_get_ns() + (u64)timeout_ms * NSEC_PER_MSEC;
 	struct ds_keyset *keys = NULL;
 	struct ds_seg_keys *part;
+	bool given = false;
 	u32 next = 0;
 	int ret;
 
@@ -195,8 +214,8 @@ static struct ds_keyset *ds_attach_fetch(struct ds_attach *a, struct ds_conn *co
 	do {
 		s64 left = deadline - ktime_get_ns();
 
-		ret = left > 0 ? ds_attach_ask(a, conn, next, left / NSEC_PER_MSEC + 1, part) :
-				 -ETIMEDOUT;
+		ret = left > 0 ? ds_attach_ask(a, conn, next, left / NSEC_PER_MSEC + 1, part,
+					       &given) : -ETIMEDOUT;
 		if (ret)
 			break;
 		if (!keys) {
@@ -215,6 +234,8 @@ static struct ds_keyset *ds_attach_fetch(struct ds_attach *a, struct ds_conn *co
 		ret = ds_failpoint(DS_FP_ATTACH_KEYS);
 	if (ret && keys)
 		ds_keyset_free(keys);
+	if (ret && given)
+		ds_attach_tell(a, conn, 1);	/* no need to wait for the answer */
 	return ret ? ERR_PTR(ret) : keys;
 }
 
@@ -254,19 +275,6 @@ void ds_attach_down(struct ds_attach *a, u32 state)
 	ds_keyset_free(keys);
 }
 
-static void ds_attach_tell(struct ds_attach *a, struct ds_conn *conn)
-{
-	struct ds_seg_req req = {
-		.verb		= cpu_to_le32(DS_SEG_DETACH),
-		.segment	= cpu_to_le64(a->segment),
-	};
-	int status;
-
-	/* If this is lost, the node drops the keys with the connection. */
-	ds_msg_request(conn, DS_SERVICE_SEGMENT, &req, sizeof(req), NULL, NULL, &status,
-		       DS_DETACH_MS, NULL);
-}
-
 void ds_attach_release(struct ds_attach *a)
 {
 	struct ds_keyset *keys = rcu_dereference_protected(a->keys, true);
@@ -276,7 +284,7 @@ void ds_attach_release(struct ds_attach *a)
 		ds_conn_get(conn);
 	ds_attach_down(a, DS_ATTACH_DOWN);
 	if (conn) {
-		ds_attach_tell(a, conn);
+		ds_attach_tell(a, conn, DS_DETACH_MS);
 		ds_conn_put(conn);
 	}
 	kfree_rcu(a, rcu);

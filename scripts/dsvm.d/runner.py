@@ -232,9 +232,9 @@ class Run:
                 lines = splat.excerpt(log.read())
             if lines:
                 self.verdict.splat = self.verdict.splat or machine.node
-                flags = splat.impossible(lines)
-                if flags:
-                    self.verdict.emulator = f"node {machine.node}: no processor has the flags {flags}"
+                reason = splat.impossible(lines)
+                if reason:
+                    self.verdict.emulator = f"node {machine.node}: {reason}"
                 say(f"node {machine.node}'s kernel said:")
                 for line in lines:
                     print(f"  node{machine.node}| {line}", file=sys.stderr)
