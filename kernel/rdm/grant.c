@@ -35,6 +35,7 @@ struct ds_attacher {
 	struct list_head	link;
 	struct ds_conn		*conn;
 	struct ds_reg		*reg;
+	u32			uses;	/* attached so often, in several spaces */
 	bool			told;	/* that the keys are being taken away */
 };
 
@@ -163,6 +164,8 @@ static int ds_grant_keys(struct ds_segment *seg, struct ds_conn *conn, u32 first
 		return PTR_ERR(a);
 	if (first >= a->reg->chunks)
 		return -EINVAL;
+	if (!first)
+		a->uses++;
 	count = min_t(u32, a->reg->chunks - first, DS_SEG_KEYS_MAX);
 	memset(out, 0, sizeof(*out));
 	out->length = cpu_to_le64(seg->attr.length);
@@ -204,7 +207,7 @@ int ds_grant_serve(void *ctx, const struct ds_msg *msg, void *reply, u32 *reply_
 	case DS_SEG_DETACH:
 		a = ds_attacher_find(seg, msg->conn);
 		ret = a ? 0 : -ENOENT;
-		if (a)
+		if (a && a->uses-- <= 1)
 			ds_attacher_free(seg, a);
 		break;
 	default:

@@ -225,7 +225,8 @@ struct ds_auth_ok {
 /**
  * enum ds_seg_verb - what a struct ds_seg_req wants
  * @DS_SEG_ATTACH: keys of the segment, from chunk @first on
- * @DS_SEG_DETACH: the caller has no operation in flight and drops its keys
+ * @DS_SEG_DETACH: takes back one DS_SEG_ATTACH from chunk 0 on; with the last one the
+ *	caller has no operation in flight, and its keys end
  */
 enum ds_seg_verb {
 	DS_SEG_ATTACH = 1,

@@ -5,7 +5,7 @@
 # through one of them only, reads and writes through both.
 # shellcheck source=tests/e2e/lib.sh
 . /share/lib.sh
-plan 11
+plan 13
 
 configure
 lend 2 16M > /dev/null
@@ -15,6 +15,8 @@ attach() { on_node "$1" dsctl -q seg attach 2:1 --space 1; }
 detach() { on_node "$1" dsctl -q seg detach --space 1 --server 0; }
 
 check "attached through rxe0" attach 1
+check "in another space, too" dsctl -q seg attach 2:1 --space 2
+check "which it leaves" dsctl -q seg detach --space 2 --server 0
 check "an addition through rxe0" on_node 1 dsctl -q mem add "$first" 5
 check "attached through rxe1, too" attach 3
 check "an addition through rxe1 is refused" fails 6 'does not grant this access' on 3 dsctl mem add "$first" 7
