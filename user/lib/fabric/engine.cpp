@@ -91,7 +91,11 @@ void Engine::attempt(Transfer &transfer, uint64_t deadline) {
         std::span<ds_cqe> ends = transfer.ends(first, end - first);
         uint64_t now = fabric_->now_ns();
         if (now >= deadline) {
-            std::ranges::fill(ends, ended(-ETIMEDOUT, DS_NOT_EXECUTED));
+            // What an earlier attempt met says more than the time: it names the node.
+            for (size_t part = begin; part < i; part++)
+                if (parts[part].attempts == 0)
+                    std::ranges::fill(transfer.ends(parts[part].first, parts[part].count),
+                                      ended(-ETIMEDOUT, DS_NOT_EXECUTED));
             continue;
         }
         std::for_each(parts.begin() + begin, parts.begin() + i, [](Part &p) { p.attempts++; });
