@@ -93,7 +93,9 @@ void too_many(const Target &t) {
          {Target::honest, Target::scratch, Target::read_only, Target::no_atomic})
         client.attach(segment);
     status_is(client.segment_request(DS_SEG_ATTACH, Target::revoked), -EDQUOT, "a fifth segment");
-    client.attach(Target::scratch);  // again: no new one
+    client.attach(Target::scratch);  // again: no new one, but it is to be given back twice
+    client.detach(Target::scratch);
+    status_is(client.segment_request(DS_SEG_ATTACH, Target::revoked), -EDQUOT, "after one DETACH");
     client.detach(Target::scratch);
     client.attach(Target::revoked);
 }
