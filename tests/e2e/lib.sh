@@ -66,8 +66,12 @@ pool() {
 # stat_of NODE COUNTER: of the module
 stat_of() { on_node "$1" dsctl -q stat show --object module --csv | awk -F, -v name="$2" '$3 == name { print $4 }'; }
 
-# number FIELD FILE: of a JSON document
-number() { grep -o "\"$1\":-\?[0-9.]*" "$2" | head -n 1 | cut -d: -f2; }
+# number FIELD FILE: of a JSON document; 0 if it is not there
+number() {
+	local n
+	n=$(grep -o "\"$1\":-\?[0-9.]*" "$2" | head -n 1 | cut -d: -f2)
+	echo "${n:-0}"
+}
 
 now_ms() { echo $((${EPOCHREALTIME/[.,]/} / 1000)); }
 
