@@ -67,7 +67,7 @@ key_everywhere() {
 	on -i 2 sh -c 'umask 077; cat > /tmp/key' < /tmp/key && on -i 3 sh -c 'umask 077; cat > /tmp/key' < /tmp/key
 }
 
-plan 101
+plan 103
 
 # -- nothing configured --
 check "doctor: node number and domain are missing" run 9 'node number +not set' dsctl doctor
@@ -192,6 +192,12 @@ wait $bench
 status=$?
 seen $status dsctl mem bench
 is "interrupted: status 130, with the figures" "$status $(grep -c 'p99_9' /tmp/bench)" "130 1"
+dsctl stat show --watch 60 > /dev/null & watch=$!
+check "a watch begins" eventually 20 grep -q '^SigCgt:.*[2367abef]$' /proc/$watch/status
+kill -INT $watch
+eventually 10 grep -q '^State:.*Z' /proc/$watch/status || kill -KILL $watch
+wait $watch
+is "interrupted in its pause: status 130, at once" "$?" 130
 vm pause 2
 check "a paused server: an atomic's outcome is unknown" run 11 'node 2, server 0.*the outcome is unknown' \
 	dsctl --timeout 2s mem add 0x10000100 1

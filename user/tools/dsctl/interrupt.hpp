@@ -2,11 +2,16 @@
 // Ctrl-C for commands that have something to say before they end.
 #pragma once
 
+#include <chrono>
+
 namespace dsctl {
 
 // From here on SIGINT and SIGTERM do not kill; they end waits (EINTR).
 void watch_interrupts();
 
 bool interrupted();
+
+// Until @p time or an interrupt, also one that came before.
+void sleep_until(std::chrono::steady_clock::time_point time);
 
 }  // namespace dsctl

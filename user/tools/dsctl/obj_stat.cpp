@@ -2,7 +2,6 @@
 // dsctl stat: counters of the module, of peers and of devices.
 #include <chrono>
 #include <map>
-#include <thread>
 
 #include "clock.hpp"
 #include "interrupt.hpp"
@@ -81,7 +80,7 @@ Exit watch(Call &call, Kernel &kernel, uint64_t period_ms) {
     for (const auto &[key, value] : take(kernel, call.text("--object")))
         before[key] = value;
     for (uint64_t left = call.maybe("--count").value_or(UINT64_MAX); left > 0; left--) {
-        std::this_thread::sleep_until(last + std::chrono::milliseconds(period_ms));
+        sleep_until(last + std::chrono::milliseconds(period_ms));
         if (interrupted())
             return Exit::interrupted;
         Clock::time_point now = Clock::now();
