@@ -290,6 +290,21 @@ void gives_up_at_the_deadline(void **) {
     assert_in_range(ended.result.attempts, 2, 14);  // pauses grow: 1, 2, 4, ... 128 ms
 }
 
+void the_deadline_does_not_hide_what_was_met(void **) {
+    open_fabric(64);
+    fake::device.on_op = [](const ds_op &) {
+        fake::device.queue_room = 0;  // no second attempt
+        return std::optional(fake::End{-ENOTCONN, DS_NOT_EXECUTED});
+    };
+    Ended ended;
+    assert_int_equal(submit(add(base + (3 << fake::Device::shift)), ended, 50), 0);
+    poll_until([&] { return ended.calls == 1; });
+    assert_int_equal(ended.status, -ENOTCONN);
+    assert_int_equal(ended.result.outcome, DS_NOT_EXECUTED);
+    assert_int_equal(ended.result.node, 4);
+    assert_int_equal(ended.result.attempts, 1);
+}
+
 void never_repeats_a_doubtful_atomic(void **) {
     open_fabric(64);
     fake::device.on_op = [](const ds_op &) {
@@ -486,6 +501,7 @@ int main() {
         TEST(refuses_what_can_never_fit),
         TEST(tries_again_after_a_pause),
         TEST(gives_up_at_the_deadline),
+        TEST(the_deadline_does_not_hide_what_was_met),
         TEST(never_repeats_a_doubtful_atomic),
         TEST(large_writes_arrive_whole),
         TEST(one_bad_chain_does_not_hurt_the_others),

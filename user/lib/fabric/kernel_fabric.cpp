@@ -326,10 +326,8 @@ void KernelFabric::reap() {
             return;  // of a chain that drain() gave up
         chain->ends[index] = cqe;
         ask_again_ = 0;  // there is room again
-        if (--chain->left == 0) {
-            free_slot(chain);
-            ended_.push(chain);
-        }
+        if (--chain->left == 0)
+            finish(chain);
     });
 }
 
@@ -353,12 +351,19 @@ void KernelFabric::expire(uint64_t now) {
             next_expiry_ = std::min(next_expiry_, c.deadline);
         return c.deadline <= now;
     });
-    while (!late.empty())
-        end(late.pop(), -ETIMEDOUT, DS_NOT_EXECUTED);
+    while (!late.empty()) {
+        Chain *chain = late.pop();
+        timed_out(*chain);
+        finish(chain);
+    }
 }
 
 void KernelFabric::end(Chain *chain, int status, enum ds_outcome outcome) {
     std::fill_n(chain->ends, chain->ops.size(), ended(status, outcome));
+    finish(chain);
+}
+
+void KernelFabric::finish(Chain *chain) {
     free_slot(chain);
     ended_.push(chain);
 }

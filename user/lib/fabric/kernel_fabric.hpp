@@ -83,6 +83,7 @@ private:
     void wait_in_line(Chain *chain);
     void expire(uint64_t now);
     void end(Chain *chain, int status, enum ds_outcome outcome);
+    void finish(Chain *chain);
     void free_slot(Chain *chain);
     void arm_timer(uint64_t now);
 

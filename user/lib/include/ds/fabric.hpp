@@ -11,6 +11,8 @@
 // thread at any time.
 #pragma once
 
+#include <algorithm>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -56,7 +58,7 @@ struct Chain {
     std::span<const ds_op> ops;       ///< their user_data is ignored
     ds_cqe *ends;                     ///< one for each operation, user_data not set
     uint64_t not_before = 0;          ///< ns; wait until then
-    uint64_t deadline;                ///< ns; if not started by then: ETIMEDOUT, not executed
+    uint64_t deadline;                ///< ns; if not started by then: timed_out()
     void (*done)(Chain &) = nullptr;  ///< called from poll() or drain(), without locks
     void *owner = nullptr;
 
@@ -76,6 +78,13 @@ inline ds_cqe ended(int status, enum ds_outcome outcome) {
     end.status = status;
     end.outcome = static_cast<uint8_t>(outcome);
     return end;
+}
+
+/// The end of a chain that has to wait longer than it may. What an earlier attempt
+/// met says more than the time: it names the node.
+inline void timed_out(Chain &chain) {
+    if (chain.starts == 0)
+        std::fill_n(chain.ends, chain.ops.size(), ended(-ETIMEDOUT, DS_NOT_EXECUTED));
 }
 
 /// What a backend counts; the rest of ds_counters is counted above it.
