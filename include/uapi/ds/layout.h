@@ -26,6 +26,18 @@
 #define DS_LAYOUT_LEAF_OFFSET	0x200000ULL	/* 14 MiB */
 #define DS_LAYOUT_END_OFFSET	0x1000000ULL
 
+/*
+ * The root region of a pool, at k = 0; shifted left by k like the regions. All
+ * but the extent table, which each server has, are on server 0 only.
+ */
+#define DS_LAYOUT_SUPERBLOCK_OFFSET	0x0000ULL	/* 1 KiB */
+#define DS_LAYOUT_ANCHOR_OFFSET		0x0400ULL	/* of tree 1; 1 KiB a tree */
+#define DS_LAYOUT_CLIENT_OFFSET		0x8000ULL	/* 16 KiB: 16 bytes a client */
+#define DS_LAYOUT_EXTENT_OFFSET		0xc000ULL	/* 16 KiB: 8 bytes an extent */
+
+#define DS_LAYOUT_NODE_SIZE		1024		/* bytes, at any k */
+#define DS_LAYOUT_MAX_CLIENT		8191		/* 13 bits; number 0 is nobody */
+
 /**
  * enum ds_region - a region of a memory server
  * @DS_REGION_ROOT: superblock and the trees' anchors (server 0)
