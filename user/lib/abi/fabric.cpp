@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // ds/ds.h: fabric, spaces, buffers, segments.
 #include <cerrno>
+#include <string_view>
 
 #include "abi/guard.hpp"
 #include "fabric/engine.hpp"
 #include "fabric/handles.hpp"
 #include "fabric/kernel_fabric.hpp"
+#include "fabric/local_fabric.hpp"
 
 using namespace ds::fabric;
 using ds::abi::fill;
@@ -17,6 +19,13 @@ namespace {
 constexpr uint32_t default_ring_entries = 1024;
 constexpr uint32_t max_ring_entries = 65536;
 constexpr uint32_t default_max_outstanding = 65536;
+
+int open_backend(const char *device, uint32_t ring_entries, std::unique_ptr<Fabric> &backend) {
+    constexpr std::string_view local = DS_LOCAL_PREFIX;
+    if (std::string_view(device).starts_with(local))
+        return LocalFabric::open(device + local.size(), backend);
+    return KernelFabric::open(device, ring_entries, backend);
+}
 
 }  // namespace
 
@@ -32,7 +41,7 @@ int ds_fabric_open(const ds_fabric_options *options, ds_fabric **fabric) {
     return guard([&] {
         std::unique_ptr<Fabric> backend;
         const char *device = o.device ? o.device : "/dev/ds";
-        if (int rc = KernelFabric::open(device, entries, backend); rc < 0)
+        if (int rc = open_backend(device, entries, backend); rc < 0)
             return rc;
         *fabric = new ds_fabric{std::make_shared<Engine>(std::move(backend), outstanding)};
         return 0;

@@ -453,6 +453,24 @@ int KernelFabric::reply_message(ds_ioc_msg_reply &message) {
     return call(DS_IOC_MSG_REPLY, message);
 }
 
+// ---- Clients of a pool: the module does not know them yet ----
+
+int KernelFabric::enroll(const SpaceInfo &, Owner) {
+    return 0;
+}
+
+int KernelFabric::withdraw(const SpaceInfo &) {
+    return 0;
+}
+
+int KernelFabric::client_alive(const SpaceInfo &, Owner) {
+    return 1;
+}
+
+int KernelFabric::fence(const SpaceInfo &, Owner, uint64_t) {
+    return -EOPNOTSUPP;
+}
+
 // ---- Liveness and counters ----
 
 int KernelFabric::node_alive(uint32_t node) {

@@ -50,7 +50,7 @@ public:
     void submit(std::span<Chain *const> chains) override;
     int poll(uint32_t timeout_ms) override;
     void drain(uint64_t deadline) override;
-    int fd() const override { return epoll_.get(); }
+    int fd() override { return epoll_.get(); }
 
     uint64_t now_ns() const override;
     void sleep_until(uint64_t ns) override;
@@ -60,6 +60,11 @@ public:
     int send_message(ds_ioc_msg_send &message) override;
     int receive_message(ds_ioc_msg_recv &message) override;
     int reply_message(ds_ioc_msg_reply &message) override;
+
+    int enroll(const SpaceInfo &space, Owner owner) override;
+    int withdraw(const SpaceInfo &space) override;
+    int client_alive(const SpaceInfo &space, Owner owner) override;
+    int fence(const SpaceInfo &space, Owner owner, uint64_t deadline) override;
 
     int node_alive(uint32_t node) override;
     BackendCounters counters() const override;

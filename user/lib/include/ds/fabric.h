@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libdsuser: a fabric, which is an open /dev/ds: opening it, its limits, its
+ * libdsuser: a fabric, which is an open /dev/ds or a local file: opening it, its limits, its
  * counters, its clock, and whether other nodes are there. Part of ds/ds.h.
  */
 #ifndef DS_FABRIC_H
@@ -27,7 +27,8 @@ struct ds_fabric;
  *	through ds_submit(); 0 for 65536. A large READ or WRITE counts once for
  *	each piece that it is divided into
  * @reserved: Must be 0
- * @device: device file, NULL for "/dev/ds"
+ * @device: device file, NULL for "/dev/ds"; "local:PATH" for a file that
+ *	ds_local_create() made
  */
 struct ds_fabric_options {
     uint32_t size;
@@ -38,12 +39,13 @@ struct ds_fabric_options {
 };
 
 /**
- * ds_fabric_open() - open the device of ds.ko
+ * ds_fabric_open() - open the device of ds.ko, or a local file
  * @options: NULL for the defaults
  * @fabric: result, for ds_fabric_close()
  *
  * Return: 0, or -ENODEV: ds.ko is not loaded; -EACCES: the caller may not open the
- * device; -EOPNOTSUPP: the module is too old; -EINVAL: a field of @options.
+ * device; -EOPNOTSUPP: the module is too old; -EINVAL: a field of @options. Of a
+ * local file: as ds_local_describe().
  */
 int ds_fabric_open(const struct ds_fabric_options *options, struct ds_fabric **fabric);
 

@@ -4,8 +4,8 @@
 //
 // A backend runs chains and knows nothing of division, retries or deadlines of
 // requests: fabric/transfer.hpp and fabric/request.hpp do that for all of them.
-// The kernel backend is fabric/kernel_fabric.hpp. The local backend, the
-// simulator, extent allocation and fence(client) join here with their first user.
+// The kernel backend is fabric/kernel_fabric.hpp, the local one
+// fabric/local_fabric.hpp. The simulator joins here with its first user.
 //
 // Functions return 0 or a negative errno. Every function may be called by any
 // thread at any time.
@@ -72,6 +72,13 @@ struct Chain {
     static constexpr uint32_t no_slot = UINT32_MAX;
 };
 
+/// A client of a pool, in one of its lives.
+struct Owner {
+    uint16_t client;       ///< 1 to DS_LAYOUT_MAX_CLIENT
+    uint16_t incarnation;  ///< from 1 on; after 65535 from 1 again
+    bool operator==(const Owner &) const = default;
+};
+
 /// The end of an operation that the library, not the kernel, ends.
 inline ds_cqe ended(int status, enum ds_outcome outcome) {
     ds_cqe end{};
@@ -128,7 +135,7 @@ public:
     virtual void drain(uint64_t deadline) = 0;
 
     /// Readable when poll() has something to do.
-    virtual int fd() const = 0;
+    virtual int fd() = 0;
 
     virtual uint64_t now_ns() const = 0;
     virtual void sleep_until(uint64_t ns) = 0;
@@ -139,6 +146,26 @@ public:
     virtual int send_message(ds_ioc_msg_send &message) = 0;
     virtual int receive_message(ds_ioc_msg_recv &message) = 0;
     virtual int reply_message(ds_ioc_msg_reply &message) = 0;
+
+    // ---- Clients of a pool: user/lib/pool has claimed their numbers ----
+
+    /// From here on all that this fabric does is done as @p owner, and ends with
+    /// -ESHUTDOWN once somebody has fenced that. -EBUSY: it is a client already;
+    /// -ESHUTDOWN: @p owner is fenced; -EACCES: the pool can only be read.
+    virtual int enroll(const SpaceInfo &space, Owner owner) = 0;
+
+    /// Ends that. Operations that other threads have under way are waited for.
+    /// -ETIMEDOUT: one does not end; the client is not gone before the fabric is.
+    virtual int withdraw(const SpaceInfo &space) = 0;
+
+    /// 1: the process lives and is enrolled, or nobody knows; 0: it is gone, or not
+    /// enrolled.
+    virtual int client_alive(const SpaceInfo &space, Owner owner) = 0;
+
+    /// When it returns 0, no operation of @p owner is under way or will ever be.
+    /// -ETIMEDOUT: an operation did not end by @p deadline (ns); no other one will begin.
+    /// -EOPNOTSUPP: this backend cannot.
+    virtual int fence(const SpaceInfo &space, Owner owner, uint64_t deadline) = 0;
 
     /// 1: connected, 0: known and not connected, -ENOENT: unknown.
     virtual int node_alive(uint32_t node) = 0;

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// CRC32C: the values of RFC 3720, and the instruction against the table.
+#include "user_cmocka.hpp"
+
+#include <algorithm>
+#include <random>
+#include <vector>
+
+#include "fabric/crc32c.hpp"
+
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+void values_of_the_standard(void **) {
+    Bytes zeros(32), ones(32, std::byte{0xff}), digits;
+    for (char c : {'1', '2', '3', '4', '5', '6', '7', '8', '9'})
+        digits.push_back(static_cast<std::byte>(c));
+    for (auto crc : {ds::crc32c_update, ds::crc32c_by_table}) {
+        assert_int_equal(~crc(~0u, zeros), 0x8a9136aa);
+        assert_int_equal(~crc(~0u, ones), 0x62a8ab43);
+        assert_int_equal(~crc(~0u, digits), 0xe3069283);
+        assert_int_equal(crc(77, {}), 77);
+    }
+}
+
+void both_are_the_same_at_any_length_and_place(void **) {
+    std::mt19937_64 random(1);
+    Bytes bytes(300);
+    std::generate(bytes.begin(), bytes.end(), [&] { return static_cast<std::byte>(random()); });
+    for (size_t skip = 0; skip < 9; skip++)
+        for (size_t length = 0; length < 200; length++) {
+            auto part = std::span(bytes).subspan(skip, length);
+            auto seed = static_cast<uint32_t>(random());
+            assert_int_equal(ds::crc32c_update(seed, part), ds::crc32c_by_table(seed, part));
+            auto head = part.first(length / 3), tail = part.subspan(length / 3);
+            assert_int_equal(ds::crc32c_update(ds::crc32c_update(seed, head), tail),
+                             ds::crc32c_update(seed, part));
+        }
+}
+
+}  // namespace
+
+int main() {
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(values_of_the_standard),
+        cmocka_unit_test(both_are_the_same_at_any_length_and_place),
+    };
+    return cmocka_run_group_tests(tests, nullptr, nullptr);
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// ds::pool::Pool: a space that several clients use as one pool of nodes.
+//
+// A pool is a space with a superblock. Who joins it claims a client number, takes
+// extents of the memory servers and hands out their nodes (docs/addresses.md has
+// the places). What it holds when it ends it gives back; what the dead
+// hold others take back: who joins, who finds the pool full, and who fences.
+//
+// The client table is on server 0. Its words are only ever touched by CAS:
+//
+//     held 1 | 0 2 | client 13 | incarnation 16 | 0 32
+//
+// A number that is free keeps the incarnation of its last holder, and nothing else.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include <ds/layout.h>
+#include <ds/fabric.hpp>
+
+#include "pool/extent_table.hpp"
+#include "pool/scratch.hpp"
+
+struct ds_space;
+
+namespace ds::pool {
+
+using Owner = fabric::Owner;
+
+struct NodeAddress {
+    uint64_t addr;        ///< 0: none
+    uint16_t generation;  ///< to be stamped into the node and into every pointer to it
+};
+
+class Pool {
+public:
+    /// Makes a pool of a space of zeros. -EEXIST: there is one, or something else.
+    static int format(ds_space *space);
+
+    /// Joins it, with all rights on @p space, which has to stay open as long as the
+    /// pool. -ENOENT: not formatted; -EOPNOTSUPP: of a newer version, or the backend
+    /// cannot; -EUSERS: as many clients as can be; -EBUSY: the fabric has joined one
+    /// already; -EACCES.
+    static int join(ds_space *space, std::unique_ptr<Pool> &pool);
+
+    Pool(const Pool &) = delete;
+    Pool &operator=(const Pool &) = delete;
+
+    /// Gives back the nodes that were not handed out, and the number. No operation
+    /// of this client may be under way.
+    ~Pool();
+
+    ds_space *space() const { return space_; }
+    Owner self() const { return self_; }
+    uint32_t servers() const;
+
+    /// A node of 1 KiB for this height above the leaves. The servers take turns;
+    /// one that is full is passed over. Any thread. -ENOSPC; -ESHUTDOWN: fenced,
+    /// which is noticed here only when an extent is used up.
+    int alloc_node(unsigned height, NodeAddress &node);
+
+    /// Takes back a node that nothing was ever linked to.
+    void free_node(unsigned height, NodeAddress node);
+
+    /// When it returns 0, no operation of @p owner is under way or will ever be. Its
+    /// extents are given back and its number can be claimed, now or, if a server
+    /// does not answer, by who fences or joins later. -ETIMEDOUT: an operation of
+    /// it has been under way for a second; try again. -EOPNOTSUPP: the backend
+    /// cannot. -EINVAL. Any thread.
+    int fence(Owner owner);
+
+private:
+    /// An extent of ours, and the node of it to be handed out next.
+    struct Held {
+        Extent extent;
+        uint32_t next;
+    };
+
+    /// What we have of a region.
+    struct Region {
+        std::vector<std::optional<Held>> held;  // by server
+        std::vector<bool> full;                 // by server
+        std::vector<NodeAddress> spare;         // given back
+        uint32_t turn;                          // counts nodes; the server is next that it names
+    };
+
+    Pool(ds_space *space, Owner self);
+
+    int open();
+    int take(Region &region, uint32_t number, NodeAddress &node);
+    int take_from(Region &region, uint32_t number, uint32_t server, NodeAddress &node);
+    void give_back(Region &region, uint32_t server);
+
+    ds_space *space_;
+    Owner self_;
+    std::mutex lock_;
+    Scratch scratch_;
+    std::vector<std::unique_ptr<ExtentTable>> servers_;
+    Region regions_[DS_REGION_COUNT];
+};
+
+}  // namespace ds::pool
