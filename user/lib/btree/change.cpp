@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operations on one key, and splits.
+#include <cerrno>
+
+#include "btree/tree.hpp"
+#include "fabric/crash_point.hpp"
+
+namespace ds::btree {
+namespace {
+
+constexpr unsigned max_restarts = 16;
+
+// Number of the entries that stay when @p all of them are divided. A node that
+// grows at its right end, as from keys in order, is left full.
+unsigned division(const Entries &all, bool last_node, uint64_t added) {
+    bool at_end = last_node && all.list[all.count - 1].key == added;
+    return at_end ? all.count - 1 : all.count / 2;
+}
+
+}  // namespace
+
+Task<void> Tree::run(ds_tree_op &op) {
+    op.outcome = DS_NOT_EXECUTED;
+    if (op.opcode == DS_TREE_GET)
+        op.status = co_await get(op);
+    else
+        op.status = co_await change(op);
+    if (!behind_.empty())
+        co_await help();
+}
+
+// ---- Reading ----
+
+Task<int> Tree::get(ds_tree_op &op) {
+    Room room = rooms_.take();
+    if (int rc = co_await read_leaf(op.key, room); rc < 0)
+        co_return rc;
+    op.outcome = DS_EXECUTED;
+    Place place = btree::find(room.node(), op.key);
+    if (!place)
+        co_return -ENOENT;
+    op.value = room.node().line(place.line).entries[place.slot].value;
+    co_return 0;
+}
+
+// The leaf that covers the key, as it was at some time during the call.
+Task<int> Tree::read_leaf(uint64_t key, Room &room) {
+    for (unsigned restarts = 0; restarts <= max_restarts; restarts++) {
+        Pointer at;
+        int rc = co_await find(key, 0, restarts > 0, at);
+        std::optional<uint64_t> low;  // where the node before it ended
+        while (rc == 0) {
+            if (rc = co_await read_node(at, room); rc < 0)
+                break;
+            const Node &node = room.node();
+            if (low && node.head.body.low != low)
+                co_return damaged(at.addr(map_));
+            if (node.covers(key))
+                co_return 0;
+            if (node.is_right_of(key)) {
+                rc = -ESTALE;
+                break;
+            }
+            low = node.head.body.high;
+            rc = pass_right(node, at);
+        }
+        if (rc != -ESTALE)
+            co_return rc;
+        driver_.counters.stale_retries++;
+        cache_.clear();
+    }
+    co_return -ESTALE;
+}
+
+// ---- Changing ----
+
+Task<int> Tree::lock_leaf(uint64_t key, Locked &leaf) {
+    for (unsigned restarts = 0; restarts <= max_restarts; restarts++) {
+        Pointer at;
+        int rc = co_await find(key, 0, restarts > 0, at);
+        if (rc == 0)
+            rc = co_await lock(at, leaf);
+        while (rc == 0 && leaf.node().is_left_of(key))
+            rc = co_await move_right(leaf);
+        if (rc == 0 && leaf.node().covers(key))
+            co_return 0;
+        if (rc == 0)
+            rc = co_await unlock(leaf);
+        if (rc < 0 && rc != -ESTALE)
+            co_return rc;
+        driver_.counters.stale_retries++;
+        cache_.clear();
+    }
+    co_return -ESTALE;
+}
+
+Task<int> Tree::change(ds_tree_op &op) {
+    Locked leaf;
+    if (int rc = co_await lock_leaf(op.key, leaf); rc < 0)
+        co_return rc;
+    Place place = btree::find(leaf.node(), op.key);
+    if (place ? op.opcode == DS_TREE_PUT : op.opcode == DS_TREE_UPDATE) {
+        int there = place ? -EEXIST : -ENOENT;
+        // It is answered, whether the lock could be given back or not.
+        co_await unlock(leaf);
+        op.outcome = DS_EXECUTED;
+        co_return there;
+    }
+    Entry entry{op.key, op.value};
+    int rc;
+    if (place)
+        rc = co_await store(leaf, place, entry);
+    else
+        rc = co_await insert(leaf, entry);
+    op.outcome = rc == 0 ? DS_EXECUTED : leaf.doubtful ? DS_UNKNOWN : DS_NOT_EXECUTED;
+    co_return rc;
+}
+
+// A new or changed entry in its place, and the lock back: one round trip.
+Task<int> Tree::store(Locked &locked, Place place, Entry entry) {
+    Node &node = locked.node();
+    set(node, locked.addr, place, entry);
+    make_journal(node.journal(), node, locked.addr, place.line);
+    Io io = this->io();
+    io.write_line(locked.addr, locked.room, journal_line).then();
+    io.write_line(locked.addr, locked.room, place.line).then();
+    int rc = co_await commit(locked, io);
+    if (rc == 0 && locked.at.level() > 0)
+        cache_.put(locked.at, Inner(node));
+    co_return rc;
+}
+
+Task<int> Tree::insert(Locked &locked, Entry entry) {
+    if (Place place = find_free(locked.node()))
+        co_return co_await store(locked, place, entry);
+    co_return co_await split(locked, entry);
+}
+
+Task<int> Tree::write_new(Pointer at, Room &room) {
+    Io io = this->io();
+    io.write(at.addr(map_), room, lock_size, node_size - lock_size);
+    co_await driver_.trip(io);
+    co_return io.status();
+}
+
+// The new node on the right is written first, where nobody sees it; then the
+// head of the left node, which makes it visible; then the level above is told.
+Task<int> Tree::split(Locked &left, Entry entry) {
+    Node &node = left.node();
+    const unsigned level = left.at.level();
+    pool::NodeAddress place;
+    if (int rc = pool_.alloc_node(level, place); rc < 0) {
+        co_await unlock(left);
+        co_return rc;
+    }
+    Pointer at = Pointer::make(map_, level, place.addr, place.generation);
+    Room right = rooms_.take();
+    Entries all = entries_of(node);
+    all.insert(entry);
+    const unsigned stay = division(all, node.head.body.last, entry.key);
+    const Behind behind{level + 1, all.list[stay].key, at.word};
+
+    HeadBody body = node.head.body;
+    body.low = behind.separator;
+    body.version = 0;
+    make(right.node(), expected(at), body);
+    for (unsigned i = stay; i < all.count; i++)
+        set(right.node(), place.addr, find_free(right.node()), all.list[i]);
+
+    Io io = this->io();
+    io.write(place.addr, right, lock_size, node_size - lock_size);
+    if (at.server() != left.at.server()) {
+        co_await driver_.trip(io);
+        if (int rc = io.status(); rc < 0) {
+            pool_.free_node(level, place);
+            co_await unlock(left);
+            co_return rc;
+        }
+        io.clear();
+    } else {
+        io.then();
+    }
+    crash_point("tree.split.right");
+
+    node.head.body.high = behind.separator;
+    node.head.body.last = 0;
+    node.head.body.sibling = at.word;
+    node.head.body.version++;
+    seal_head(node, left.addr);
+    Room journal = rooms_.take();
+    make_journal(journal.node().journal(), node, left.addr, 0);
+    io.write_line(left.addr, journal, journal_line).then();
+    io.write_line(left.addr, left.room, 0).then();
+    if (entry.key < behind.separator) {
+        Place free = find_free(node);
+        set(node, left.addr, free, entry);
+        make_journal(node.journal(), node, left.addr, free.line);
+        io.write_line(left.addr, left.room, journal_line).then();
+        io.write_line(left.addr, left.room, free.line).then();
+    }
+    if (int rc = co_await commit(left, io); rc < 0) {
+        if (!left.doubtful)
+            pool_.free_node(level, place);
+        co_return rc;
+    }
+    crash_point("tree.split.left");
+    driver_.counters.splits++;
+    if (level > 0) {
+        cache_.put(left.at, Inner(node));
+        cache_.put(at, Inner(right.node()));
+    }
+    // The entry is there, whatever becomes of the rest; others can finish it.
+    if (co_await add_separator(behind) < 0)
+        driver_.counters.unfinished++;
+    co_return 0;
+}
+
+}  // namespace ds::btree

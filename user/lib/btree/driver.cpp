@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "btree/driver.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <list>
+#include <new>
+
+#include "fabric/engine.hpp"
+#include "fabric/handles.hpp"
+
+namespace ds::btree {
+
+// ---- Rooms ----
+
+Room::~Room() {
+    if (owner_ && !spoiled_)
+        owner_->free_.emplace_back(buffer_, offset_);
+}
+
+void Rooms::add_buffer() {
+    constexpr size_t length = 64 * node_size;
+    auto made = std::make_unique<ds_buffer>(ds_buffer{space_->engine, {}});
+    if (space_->engine->fabric().create_buffer(length, -1, made->info) < 0)
+        throw std::bad_alloc();
+    buffers_.emplace_back(made.release());
+    for (uint64_t offset = length; offset > 0; offset -= node_size)
+        free_.emplace_back(buffers_.back().get(), offset - node_size);
+}
+
+Room Rooms::take() {
+    if (free_.empty())
+        add_buffer();
+    auto [buffer, offset] = free_.back();
+    free_.pop_back();
+    return {this, buffer, offset};
+}
+
+// ---- Io ----
+
+Io &Io::add(uint16_t opcode, uint64_t addr, Room *room, uint64_t from, uint64_t length) {
+    ds_operation op{};
+    op.opcode = opcode;
+    op.space = space_;
+    op.addr = addr + from;
+    op.length = length;
+    if (room) {
+        op.buffer = room->buffer();
+        op.buffer_offset = room->offset() + from;
+    }
+    ops_.push_back(op);
+    rooms_.push_back(room);
+    return *this;
+}
+
+Io &Io::read(uint64_t addr, Room &room, uint64_t from, uint64_t length) {
+    return add(DS_OP_READ, addr, &room, from, length);
+}
+
+// A WRITE goes where its task alone may write, so it may be done twice.
+Io &Io::write(uint64_t addr, Room &room, uint64_t from, uint64_t length) {
+    add(DS_OP_WRITE, addr, &room, from, length);
+    ops_.back().flags |= DS_OPERATION_IDEMPOTENT;
+    return *this;
+}
+
+Io &Io::write_line(uint64_t addr, Room &room, unsigned number) {
+    uint64_t skip = number ? 0 : lock_size;
+    return write(addr, room, number * line_size + skip, line_size - skip);
+}
+
+Io &Io::cas(uint64_t addr, uint64_t compare, uint64_t swap) {
+    add(DS_OP_CAS, addr, nullptr, 0, 8);
+    ops_.back().compare_add = compare;
+    ops_.back().swap = swap;
+    return *this;
+}
+
+Io &Io::fetch_add(uint64_t addr, uint64_t add_value) {
+    add(DS_OP_FETCH_ADD, addr, nullptr, 0, 8);
+    ops_.back().compare_add = add_value;
+    return *this;
+}
+
+Io &Io::then() {
+    ops_.back().flags |= DS_OP_CHAIN;
+    return *this;
+}
+
+int Io::status() const {
+    for (const ds_result &result : results_)
+        if (result.status < 0)
+            return result.status;
+    return 0;
+}
+
+// ---- Driver ----
+
+uint64_t Driver::now() const {
+    return space_->engine->fabric().now_ns();
+}
+
+void Driver::run(size_t depth, const std::function<std::optional<Task<void>>()> &next) {
+    std::list<Task<void>> tasks;
+    // If there is no memory for a step, all tasks end where they are.
+    struct Forget {
+        Driver *driver;
+        ~Forget() {
+            driver->ready_.clear();
+            driver->sending_.clear();
+            driver->pausing_.clear();
+            driver->turns_.clear();
+        }
+    } forget{this};
+
+    for (bool more = true; more || !tasks.empty();) {
+        while (more && tasks.size() < depth) {
+            std::optional<Task<void>> task = next();
+            more = task.has_value();
+            if (!more)
+                break;
+            tasks.push_back(std::move(*task));
+            tasks.back().start();
+        }
+        run_ready();
+        size_t before = tasks.size();
+        for (auto task = tasks.begin(); task != tasks.end();) {
+            if (task->done()) {
+                task->take();
+                task = tasks.erase(task);
+            } else {
+                ++task;
+            }
+        }
+        if (more && tasks.size() < before)
+            continue;  // more may start, and share the round trip
+        if (!sending_.empty())
+            send();
+        else if (!pausing_.empty())
+            sleep();
+    }
+}
+
+void Driver::run_ready() {
+    while (!ready_.empty()) {
+        std::coroutine_handle<> task = ready_.front();
+        ready_.pop_front();
+        task.resume();
+    }
+}
+
+void Driver::send() {
+    ops_.clear();
+    for (Io *io : sending_)
+        ops_.insert(ops_.end(), io->ops_.begin(), io->ops_.end());
+    results_.assign(ops_.size(), {});
+    space_->engine->execute(ops_, timeout_ms_, results_.data());
+
+    counters.round_trips++;
+    counters.work_requests += ops_.size();
+    for (const ds_operation &op : ops_) {
+        counters.bytes_in += op.opcode == DS_OP_WRITE ? 0 : op.length;
+        counters.bytes_out += op.opcode == DS_OP_WRITE  ? op.length
+                              : op.opcode == DS_OP_CAS  ? 16
+                              : op.opcode == DS_OP_READ ? 0
+                                                        : 8;
+    }
+
+    std::vector<Io *> sent;
+    sent.swap(sending_);
+    auto result = results_.begin();
+    for (Io *io : sent) {
+        io->results_.assign(result, result + static_cast<ptrdiff_t>(io->size()));
+        result += static_cast<ptrdiff_t>(io->size());
+        for (size_t i = 0; i < io->size(); i++)
+            if (io->result(i).outcome == DS_UNKNOWN && io->rooms_[i])
+                io->rooms_[i]->spoil();
+        ready_.push_back(io->waiting_);
+    }
+    while (!pausing_.empty() && pausing_.begin()->first <= now()) {
+        ready_.push_back(pausing_.begin()->second);
+        pausing_.erase(pausing_.begin());
+    }
+}
+
+void Driver::sleep() {
+    auto first = pausing_.begin();
+    space_->engine->fabric().sleep_until(first->first);
+    ready_.push_back(first->second);
+    pausing_.erase(first);
+}
+
+Task<Driver::Turn> Driver::turn(uint64_t addr) {
+    auto [it, free] = turns_.try_emplace(addr);
+    if (!free)
+        co_await Suspend(
+            [queue = &it->second](std::coroutine_handle<> task) { queue->push_back(task); });
+    co_return Turn(this, addr);
+}
+
+void Driver::pass_turn(uint64_t addr) {
+    auto it = turns_.find(addr);
+    if (it == turns_.end())
+        return;
+    if (it->second.empty()) {
+        turns_.erase(it);
+        return;
+    }
+    ready_.push_back(it->second.front());
+    it->second.pop_front();
+}
+
+}  // namespace ds::btree

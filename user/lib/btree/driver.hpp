@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs the operations of a tree, which are coroutines, and what they need to
+// run: round trips, pauses, room for nodes, and turns at a node.
+//
+// The driver lets every task go on until all of them wait; then what they wait
+// for goes out together, as one request: one round trip for all of them, whatever
+// the number of servers. Tasks whose chains ended go on, and so forth. A slow
+// server so delays the tasks of its round.
+//
+// A driver and what it runs belong to one thread at a time.
+#pragma once
+
+#include <coroutine>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include <ds/ds.h>
+#include <ds/task.hpp>
+
+#include "btree/node.hpp"
+
+namespace ds::btree {
+
+struct Counters {
+    uint64_t round_trips = 0;
+    uint64_t work_requests = 0;
+    uint64_t bytes_in = 0;   ///< of READs, and the old values of atomics
+    uint64_t bytes_out = 0;  ///< of WRITEs, and the operands of atomics
+    uint64_t lock_retries = 0;
+    uint64_t torn_retries = 0;
+    uint64_t stale_retries = 0;
+    uint64_t splits = 0;
+    uint64_t helped = 0;
+    uint64_t recovered = 0;
+    uint64_t unfinished = 0;
+};
+
+/// Room for a node in memory that the fabric reads and writes.
+class Room {
+public:
+    Room() = default;
+    Room(class Rooms *owner, ds_buffer *buffer, uint64_t offset)
+        : owner_(owner), buffer_(buffer), offset_(offset) {}
+    Room(Room &&other) noexcept { swap(other); }
+    Room &operator=(Room &&other) noexcept {
+        swap(other);
+        return *this;
+    }
+    ~Room();
+
+    Node &node() const {
+        auto *bytes = static_cast<std::byte *>(ds_buffer_data(buffer_));
+        return *reinterpret_cast<Node *>(bytes + offset_);
+    }
+    explicit operator bool() const { return buffer_ != nullptr; }
+    ds_buffer *buffer() const { return buffer_; }
+    uint64_t offset() const { return offset_; }
+
+    /// The device may write into it later: it is not used again.
+    void spoil() { spoiled_ = true; }
+
+private:
+    void swap(Room &other) {
+        std::swap(owner_, other.owner_);
+        std::swap(buffer_, other.buffer_);
+        std::swap(offset_, other.offset_);
+        std::swap(spoiled_, other.spoiled_);
+    }
+
+    Rooms *owner_ = nullptr;
+    ds_buffer *buffer_ = nullptr;
+    uint64_t offset_ = 0;
+    bool spoiled_ = false;
+};
+
+/// Rooms that are not in use; makes more when there are none.
+class Rooms {
+public:
+    explicit Rooms(ds_space *space) : space_(space) {}
+
+    Room take();  ///< throws std::bad_alloc
+
+private:
+    friend class Room;
+    struct Free {
+        void operator()(ds_buffer *buffer) const { ds_buffer_free(buffer); }
+    };
+    void add_buffer();
+
+    ds_space *space_;
+    std::vector<std::unique_ptr<ds_buffer, Free>> buffers_;
+    std::vector<std::pair<ds_buffer *, uint64_t>> free_;
+};
+
+/// The chains of one task for one round trip.
+class Io {
+public:
+    explicit Io(ds_space *space) : space_(space) {}
+
+    /// @p length bytes of a node, from @p from on, to or from the same place in @p room.
+    Io &read(uint64_t addr, Room &room, uint64_t from = 0, uint64_t length = node_size);
+    Io &write(uint64_t addr, Room &room, uint64_t from, uint64_t length);
+    /// Line @p number of the node at @p addr, from the same place in @p room; of the
+    /// head what is behind the lock word.
+    Io &write_line(uint64_t addr, Room &room, unsigned number);
+    Io &cas(uint64_t addr, uint64_t compare, uint64_t swap);
+    Io &fetch_add(uint64_t addr, uint64_t add);
+
+    /// The operation added last is followed by the next one, in its chain.
+    Io &then();
+
+    void clear() { ops_.clear(), rooms_.clear(), results_.clear(); }
+    size_t size() const { return ops_.size(); }
+    const ds_result &result(size_t i) const { return results_[i]; }
+    /// Of the first operation that did not happen.
+    int status() const;
+
+private:
+    friend class Driver;
+    Io &add(uint16_t opcode, uint64_t addr, Room *room, uint64_t from, uint64_t length);
+
+    ds_space *space_;
+    std::vector<ds_operation> ops_;
+    std::vector<Room *> rooms_;
+    std::vector<ds_result> results_;
+    std::coroutine_handle<> waiting_;
+};
+
+class Driver {
+public:
+    Driver(ds_space *space, uint32_t timeout_ms) : space_(space), timeout_ms_(timeout_ms) {}
+
+    uint64_t now() const;
+
+    /// Runs tasks that @p next makes, up to @p depth at a time, until it makes
+    /// none and all have ended.
+    void run(size_t depth, const std::function<std::optional<Task<void>>()> &next);
+
+    /// co_await: until the chains have ended.
+    auto trip(Io &io) {
+        return Suspend([this, &io](std::coroutine_handle<> task) {
+            io.waiting_ = task;
+            sending_.push_back(&io);
+        });
+    }
+
+    /// co_await: for @p ns.
+    auto pause(uint64_t ns) {
+        return Suspend(
+            [this, ns](std::coroutine_handle<> task) { pausing_.emplace(now() + ns, task); });
+    }
+
+    /// A task's turn at a node: tasks of one process wait for each other here,
+    /// and not by CAS at the server.
+    class Turn {
+    public:
+        Turn() = default;
+        Turn(Driver *driver, uint64_t addr) : driver_(driver), addr_(addr) {}
+        Turn(Turn &&other) noexcept { swap(other); }
+        Turn &operator=(Turn &&other) noexcept {
+            swap(other);
+            return *this;
+        }
+        ~Turn() {
+            if (driver_)
+                driver_->pass_turn(addr_);
+        }
+
+    private:
+        void swap(Turn &other) {
+            std::swap(driver_, other.driver_);
+            std::swap(addr_, other.addr_);
+        }
+        Driver *driver_ = nullptr;
+        uint64_t addr_ = 0;
+    };
+    Task<Turn> turn(uint64_t addr);
+
+    Counters counters;
+
+private:
+    // What co_await waits on: the task is put where it will be woken from.
+    template <class Put>
+    struct Suspend {
+        explicit Suspend(Put put) : put(put) {}
+        bool await_ready() const noexcept { return false; }
+        void await_suspend(std::coroutine_handle<> task) { put(task); }
+        void await_resume() const noexcept {}
+        Put put;
+    };
+
+    void pass_turn(uint64_t addr);
+    void run_ready();
+    void send();
+    void sleep();
+
+    ds_space *space_;
+    uint32_t timeout_ms_;
+    std::deque<std::coroutine_handle<>> ready_;
+    std::vector<Io *> sending_;
+    std::multimap<uint64_t, std::coroutine_handle<>> pausing_;  // by time, ns
+    std::unordered_map<uint64_t, std::deque<std::coroutine_handle<>>> turns_;
+
+    // Kept, so that a round trip allocates nothing.
+    std::vector<ds_operation> ops_;
+    std::vector<ds_result> results_;
+};
+
+}  // namespace ds::btree

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+// One node: read it, lock it, change it; what dead clients left at it.
+#include <algorithm>
+#include <cerrno>
+
+#include "abi/errors.hpp"
+#include "btree/tree.hpp"
+#include "fabric/crash_point.hpp"
+
+namespace ds::btree {
+namespace {
+
+constexpr uint64_t us = 1'000;  // ns
+
+// Readings of the same torn bytes, with nobody at work there, until they count
+// as damaged.
+constexpr unsigned damaged_after = 32;
+
+// 4 us, 8 us, ... 1 ms; a part of it is left to chance, so that those who
+// collided do not collide again.
+uint64_t pause_after(unsigned tries, uint32_t chance) {
+    uint64_t most = 4 * us << std::min(tries, 8u);
+    return most / 2 + (chance * 0x9e3779b9u >> 8) % (most / 2);
+}
+
+}  // namespace
+
+Expected Tree::expected(Pointer at) const {
+    return {.addr = at.addr(map_),
+            .generation = at.generation(),
+            .tree = id_,
+            .level = static_cast<uint8_t>(at.level())};
+}
+
+int Tree::damaged(uint64_t addr) {
+    damaged_ = addr;
+    return -EBADMSG;
+}
+
+// Torn bytes are read again while somebody may be writing them. If it is always
+// the same holder of the lock who could, lock() finds out whether he lives, and
+// repairs the node if he does not.
+Task<int> Tree::read_node(Pointer at, Room &room) {
+    const Expected what = expected(at);
+    const uint64_t end = deadline();
+    Sight holder, bytes;
+    unsigned same = 0;
+    for (unsigned tries = 0;; tries++) {
+        Io io = this->io();
+        io.read(what.addr, room);
+        co_await driver_.trip(io);
+        if (io.status() < 0)
+            co_return io.status();
+        Verdict verdict = btree::check(room.node(), what);
+        if (verdict.ok())
+            co_return 0;
+        if (!verdict.passes())
+            co_return -ESTALE;
+        driver_.counters.torn_retries++;
+        uint64_t now = driver_.now();
+        if (now >= end)
+            co_return -ETIMEDOUT;
+
+        LockWord lock{room.node().head.lock};
+        uint64_t seen = verdict.line ? room.node().line(verdict.line).crc : room.node().head.crc;
+        same = !lock.held() && bytes.what == seen ? same + 1 : 0;
+        bytes.see(seen, now);
+        holder.see(lock.word, now);
+        if (same > damaged_after)
+            co_return damaged(what.addr);
+        if (lock.held() && now - holder.since >= options_.lease_ns) {
+            Locked locked;
+            if (int rc = co_await this->lock(at, locked); rc < 0)
+                co_return rc;
+            if (int rc = co_await unlock(locked); rc < 0)
+                co_return rc;
+        } else if (tries > 4) {
+            co_await driver_.pause(pause_after(tries - 4, static_cast<uint32_t>(now)));
+        }
+    }
+}
+
+// 1: the holder is gone and the lock may be taken from @p word; 0: not now.
+int Tree::may_take_over(LockWord word, const Sight &sight) {
+    if (client_->is_abandoned(word))
+        return 1;
+    if (!word.held() || client_->made(word))  // ours: an operation that has not ended
+        return 0;
+    if (driver_.now() - sight.since < options_.lease_ns)
+        return 0;
+    int rc = pool_.fence({word.client(), word.incarnation()});
+    return rc == 0 ? 1 : rc == -EBUSY || rc == -ETIMEDOUT ? 0 : rc;
+}
+
+Task<int> Tree::lock(Pointer at, Locked &locked) {
+    locked.at = at;
+    locked.addr = at.addr(map_);
+    locked.doubtful = false;
+    locked.turn = co_await driver_.turn(locked.addr);
+    if (!locked.room)
+        locked.room = rooms_.take();
+    const uint64_t end = deadline();
+    Sight sight;
+    LockWord before;  // what the lock is taken from
+    for (unsigned tries = 0;; tries++) {
+        const bool take_over = before.held();
+        locked.word = client_->new_word(take_over ? LockWord::repair : LockWord::change);
+        Io io = this->io();
+        io.cas(locked.addr, before.word, locked.word.word).then().read(locked.addr, locked.room);
+        co_await driver_.trip(io);
+        const ds_result cas = io.result(0);
+        bool mine = cas.status == 0 && cas.value == before.word;
+        if (cas.status < 0) {
+            if (cas.outcome != DS_UNKNOWN)
+                co_return cas.status;
+            int held = co_await holds(locked);
+            if (held < 0)
+                client_->abandon(locked.word);
+            if (held < 0 || (held == 0 && driver_.now() >= end))
+                co_return cas.status;
+            if (held == 0)
+                continue;  // it did not happen, and will not
+            mine = true;
+        }
+        if (mine) {
+            crash_point("tree.locked");
+            client_->reclaimed(before);
+            co_return co_await own(locked, io.result(1).status == 0, take_over);
+        }
+
+        driver_.counters.lock_retries++;
+        sight.see(cas.value, driver_.now());
+        if (driver_.now() >= end)
+            co_return -ETIMEDOUT;
+        int may = may_take_over(LockWord{cas.value}, sight);
+        if (may < 0)
+            co_return may;
+        before.word = may ? cas.value : 0;
+        if (!may)
+            co_await driver_.pause(pause_after(tries, locked.word.sequence()));
+    }
+}
+
+// The lock is held: makes the node whole. On failure the lock is given back.
+Task<int> Tree::own(Locked &locked, bool was_read, bool taken_over) {
+    int rc = 0;
+    for (unsigned tries = 0; tries < 3; tries++) {
+        Io io = this->io();
+        if (!was_read) {
+            io.read(locked.addr, locked.room);
+            co_await driver_.trip(io);
+            if (rc = io.status(); rc < 0)
+                break;
+        }
+        was_read = false;
+        Node &node = locked.node();
+        if (taken_over && node.journal().generation == locked.at.generation()) {
+            if (int line = redo(node, locked.addr); line >= 0) {
+                io.clear();
+                io.write_line(locked.addr, locked.room, static_cast<unsigned>(line));
+                co_await driver_.trip(io);
+                if (rc = io.status(); rc < 0)
+                    break;
+            }
+        }
+        Verdict verdict = btree::check(node, expected(locked.at));
+        if (verdict.ok()) {
+            driver_.counters.recovered += taken_over;
+            co_return 0;
+        }
+        // Who holds the lock reads alone: what is torn now stays so.
+        rc = verdict.passes() ? damaged(locked.addr) : -ESTALE;
+    }
+    co_await unlock(locked);
+    co_return rc;
+}
+
+// 1: the lock word is ours, 0: it is not, or the error that kept us from reading it.
+Task<int> Tree::holds(const Locked &locked) {
+    Io io = this->io();
+    io.fetch_add(locked.addr, 0);
+    co_await driver_.trip(io);
+    if (io.status() < 0)
+        co_return io.status();
+    co_return io.result(0).value == locked.word.word;
+}
+
+// Runs the chain @p io, whose last operation asks to be followed, and behind it
+// gives the lock back. When it is not known how that ended the lock word tells:
+// if it is not ours any more the chain ran to its end; if it is, nobody else has
+// been there, and the chain may run again.
+Task<int> Tree::commit(Locked &locked, Io &io) {
+    io.cas(locked.addr, locked.word.word, 0);
+    const uint64_t end = deadline();
+    for (;;) {
+        co_await driver_.trip(io);
+        const int rc = io.status();
+        const ds_result last = io.result(io.size() - 1);
+        if (rc == 0 && last.value == locked.word.word)
+            break;
+        for (size_t i = 0; i < io.size(); i++)
+            locked.doubtful |= io.result(i).outcome != DS_NOT_EXECUTED;
+        if (rc == 0)
+            co_return -ESHUTDOWN;  // we were fenced, and live: somebody is wrong
+        int held = co_await holds(locked);
+        if (held == 0 && last.outcome == DS_UNKNOWN)
+            break;
+        if (held == 0)
+            co_return -ESHUTDOWN;
+        if (held < 0 || !is_transient(rc) || driver_.now() >= end) {
+            client_->abandon(locked.word);
+            co_return rc;
+        }
+        co_await driver_.pause(1000 * us);
+    }
+    locked.turn = Driver::Turn();
+    co_return 0;
+}
+
+Task<int> Tree::unlock(Locked &locked) {
+    Io io = this->io();
+    co_return co_await commit(locked, io);
+}
+
+// From a locked node to its sibling, which must begin where the node ends.
+Task<int> Tree::move_right(Locked &locked) {
+    const uint64_t low = locked.node().head.body.high;
+    Pointer sibling = locked.at;
+    int rc = pass_right(locked.node(), sibling);
+    int unlocked = co_await unlock(locked);
+    if (rc < 0 || unlocked < 0)
+        co_return rc < 0 ? rc : unlocked;
+    rc = co_await lock(sibling, locked);
+    if (rc < 0 || locked.node().head.body.low == low)
+        co_return rc;
+    co_await unlock(locked);
+    co_return damaged(locked.addr);
+}
+
+}  // namespace ds::btree
