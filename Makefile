@@ -94,7 +94,7 @@ help:
 	@echo 'make lint       checkpatch, sparse, W=1, shellcheck, clang-format'
 	@echo 'make tidy       clang-tidy; takes minutes'
 	@echo 'make install    into PREFIX ($(PREFIX)), below DESTDIR'
-	@echo 'make deb        Debian packages into $(BUILD)/deb: ds-dkms, libdsuser0, libdsuser-dev, dsctl'
+	@echo 'make deb        Debian packages into $(BUILD)/deb: ds-dkms, libdsuser0, libdsuser-dev, dsctl, dsmasterd'
 	@echo 'make clean      remove $(BUILD)/'
 	@echo 'Each of them installs the Debian packages that it needs and that are missing.'
 	@echo 'Kernels and test images are kept in $${DS_CACHE:-~/.cache/ds}.'

@@ -19,6 +19,10 @@ UNIT_SRC	:= $(wildcard tests/unit/*.c tests/unit/*.cpp tests/model/*.c)
 UNIT		?= $(sort $(basename $(notdir $(UNIT_SRC))))
 unit_bin	:= $(UNIT:%=$(UNIT_DIR)/%)
 
+ifndef MASTER_OBJ
+include user/tools/dsmasterd.mk
+endif
+
 unit_cppflags	= -Iuser/lib $(LIB_CPPFLAGS) -Ikernel -DUNIT_SOURCE_DIR='"$(CURDIR)"'
 unit_flags	= $(unit_cppflags) $(CPPFLAGS) -g -O2 -Wall -Wextra -Werror -MMD -MP -MF $@.d -MT $@ $(LIB_SANFLAGS)
 unit_libs	= -lcmocka -lcrypto -lpthread
@@ -46,6 +50,13 @@ $(UNIT_DIR)/dsctl_words_test: tests/unit/dsctl_words_test.cpp $(unit_dsctl) $(LI
 	@mkdir -p $(@D)
 	$(CXX) -std=c++20 $(unit_flags) $(CXXFLAGS) -o $@ $< $(unit_dsctl) $(LIB_INTERNAL) $(LDFLAGS) \
 		$(DSCTL_LIBS) $(unit_libs)
+
+# With parts of dsmasterd.
+unit_master	:= $(filter-out %/main.o,$(MASTER_OBJ))
+$(UNIT_DIR)/master_%: tests/unit/master_%.cpp $(unit_master) $(LIB_INTERNAL)
+	@mkdir -p $(@D)
+	$(CXX) -std=c++20 $(unit_flags) -Iuser/tools/dsmasterd $(CXXFLAGS) -o $@ $< $(unit_master) $(LIB_INTERNAL) \
+		$(LDFLAGS) $(MASTER_LIBS) $(unit_libs)
 
 $(UNIT_DIR)/%: tests/unit/%.c $(LIB_INTERNAL)
 	@mkdir -p $(@D)

@@ -37,7 +37,8 @@ lib_nl		= $(shell pkg-config --libs libnl-genl-3.0)
 core_src	:= $(shell grep -l 'GPL-2.0-only OR Apache-2.0' kernel/*.c kernel/*/*.c 2>/dev/null)
 core_o		:= $(core_src:%.c=$(lib_obj)/%.o)
 netlink_o	:= $(patsubst %.cpp,$(lib_obj)/%.o,$(wildcard user/lib/netlink/*.cpp))
-lib_o		:= $(patsubst %.cpp,$(lib_obj)/%.o,$(wildcard user/lib/abi/*.cpp user/lib/fabric/*.cpp))
+lib_o		:= $(patsubst %.cpp,$(lib_obj)/%.o,$(wildcard user/lib/abi/*.cpp user/lib/btree/*.cpp \
+			user/lib/fabric/*.cpp user/lib/pool/*.cpp user/lib/store/*.cpp))
 
 LIB_SO		:= $(LIB_DIR)/libdsuser.so
 LIB_CORE	:= $(LIB_DIR)/libdscore.a
@@ -46,7 +47,8 @@ LIB_INTERNAL	:= $(LIB_DIR)/libdsinternal.a
 LIB_PC		:= $(LIB_DIR)/pkgconfig/libdsuser.pc
 
 lib_headers	:= $(addprefix user/lib/include/ds/,address.h async.h buffer.h ds.h ds.hpp error.h fabric.h \
-		message.h operation.h rdma.h result.hpp segment.h space.h task.hpp) \
+		local.h message.h operation.h rdma.h result.hpp segment.h space.h store.h store.hpp task.hpp \
+		tree.h tree.hpp) \
 	$(addprefix include/uapi/ds/,ioctl.h layout.h)
 
 .PHONY: lib lib-examples install-lib

@@ -5,10 +5,11 @@
  * This header is all of it; each of those that it includes is one idea, and may
  * be included alone.
  *
- * A fabric is an open /dev/ds. Through it a program opens spaces (remote
- * memory, named by addresses), makes buffers (local memory that the RDMA device
- * reads and writes) and runs operations between the two. docs/library.md is
- * the guide; ds/ds.hpp is the same for C++.
+ * A fabric is an open /dev/ds, or a file that stands for it (ds/local.h).
+ * Through it a program opens spaces (remote memory, named by addresses), makes
+ * buffers (local memory that the RDMA device reads and writes) and runs
+ * operations between the two. docs/library.md is the guide; ds/ds.hpp is the
+ * same for C++.
  *
  * Errors: a function that can fail returns a negative errno, and 0 or a
  * positive number if it succeeds; ds_strerror() and ds_remedy() have the
@@ -37,9 +38,12 @@
 #include <ds/error.h>
 #include <ds/fabric.h>
 #include <ds/ioctl.h>
+#include <ds/local.h>
 #include <ds/message.h>
 #include <ds/operation.h>
 #include <ds/segment.h>
 #include <ds/space.h>
+#include <ds/store.h>
+#include <ds/tree.h>
 
 #endif /* DS_DS_H */

@@ -268,6 +268,8 @@ public:
         return {fabric_, operation(DS_OP_FETCH_ADD, addr, {nullptr, 0, 8}, add, 0), timeout};
     }
 
+    ds_space *get() const { return handle_.get(); }  ///< for the C functions
+
 private:
     friend class Fabric;
     friend class Batch;
@@ -358,7 +360,7 @@ private:
     detail::Handle<ds_segment, ds_segment_close> handle_;
 };
 
-/// An open /dev/ds.
+/// An open /dev/ds, or a local file.
 class Fabric {
 public:
     static Result<Fabric> open(const ds_fabric_options *options = nullptr) {

@@ -48,8 +48,12 @@ struct ds_reply {
  * Never sent again by the library: a request whose outcome is DS_UNKNOWN may have
  * been served.
  *
+ * On a local fabric the node is any of the pool's: all are this host. A full queue
+ * refuses there when the service receives the next time.
+ *
  * Return: 0, or -ENOTCONN: no such connected peer; -ECONNREFUSED: nobody has bound
- * the service; -EBUSY: its queue is full; -EMSGSIZE: payload or reply too long;
+ * the service; -EBUSY: its queue is full; -E2BIG: payload too long; -EMSGSIZE: reply
+ * too long; -ECONNRESET: the service was closed after it received the message;
  * -ETIMEDOUT.
  */
 int ds_message_call(struct ds_fabric *fabric, uint32_t node, uint32_t service, const void *data,

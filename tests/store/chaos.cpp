@@ -1,0 +1,635 @@
+// SPDX-License-Identifier: Apache-2.0
+// Clients that put, get and delete while they and the master are killed.
+//
+//     chaos run FOLDER DSMASTERD [name=value]...   see Settings
+//
+// Prints TAP: what is lost, torn or not accounted for is a failure. The rest of
+// what it says begins with '#'. The same seed makes the same choices, but not the
+// same interleaving.
+//
+// Shared keys are everybody's: what is read must be a whole object, and no older
+// than the last put of its key that was acknowledged before. A private key has one
+// writer, which notes in shared memory what it is about to do and what was
+// acknowledged: whatever is killed, the object is one of these two.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <random>
+#include <thread>
+
+#include <ds/ds.h>
+
+#include "pattern.hpp"
+
+namespace {
+
+constexpr int max_clients = 16, max_keys = 4096;
+
+struct Settings {
+    uint64_t seed = 1;
+    uint64_t clients = 3;
+    uint64_t kills = 60;
+    uint64_t keys = 40;  // shared ones, and private ones of each client
+    uint64_t longest = 2 << 20;
+    uint64_t servers = 3;
+    uint64_t shift = 24;  // log2 of a server's bytes
+    uint64_t pause = 60;  // ms between kills
+};
+
+// What a client has done to one of its private keys. 0: no object.
+struct Private {
+    std::atomic<uint64_t> acked, intended;
+};
+
+struct Shared {
+    Settings settings;
+    std::atomic<uint64_t> puts, gets, dels, lists, refused, violations, crashes;
+    std::atomic<uint64_t> nonce;
+    std::atomic<int64_t> acked_version[max_keys];  // of shared keys
+    std::atomic<int> stop;
+    Private keys[max_clients][max_keys];
+    char report[4096];
+};
+
+Shared *shared;
+std::string folder, master_path;
+
+void violation(const char *what, const std::string &key, long long a = 0, long long b = 0) {
+    if (shared->violations++ < 20)
+        std::printf("# VIOLATION: %s: key %s (%lld, %lld)\n", what, key.c_str(), a, b);
+    std::fflush(stdout);
+}
+
+std::string pool_device() {
+    return DS_LOCAL_PREFIX + folder + "/pool";
+}
+
+void map_shared(bool create) {
+    int fd = open((folder + "/shared").c_str(), O_RDWR | O_CLOEXEC | (create ? O_CREAT : 0), 0600);
+    if (fd < 0 || ftruncate(fd, sizeof(Shared)) < 0)
+        std::abort();
+    void *at = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (at == MAP_FAILED)
+        std::abort();
+    close(fd);
+    shared = static_cast<Shared *>(at);
+}
+
+// ---- A client ----
+
+class Client {
+public:
+    Client(int number, uint64_t seed) : number_(number), random_(seed) {
+        std::string device = pool_device();
+        ds_fabric_options options{};
+        options.size = sizeof(options);
+        options.device = device.c_str();
+        if (ds_fabric_open(&options, &fabric_))
+            std::abort();
+        int rc = -1;
+        for (int i = 0; rc && i < 300 && !shared->stop; i++) {
+            rc = ds_store_open(fabric_, nullptr, &store_);
+            if (rc)
+                std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        }
+        if (rc && shared->stop)
+            std::exit(0);  // the run ended before the master was there
+        if (rc) {
+            std::printf("# client %d: open: %s\n", number, ds_errname(rc));
+            std::exit(2);
+        }
+    }
+    Client(const Client &) = delete;
+    Client &operator=(const Client &) = delete;
+    ~Client() {
+        ds_store_close(store_);
+        ds_fabric_close(fabric_);
+    }
+
+    void work() {
+        while (!shared->stop) {
+            size_t key = random_() % shared->settings.keys;
+            bool mine = random_() % 2;
+            unsigned what = random_() % 20;
+            if (what < 8)
+                mine ? put_private(key) : put_shared(key);
+            else if (what < 17)
+                mine ? get_private(key) : get_shared(key);
+            else if (what < 19)
+                mine ? del_private(key) : del_shared(key);
+            else
+                list();
+        }
+    }
+
+    /// What is there of the private keys is what was acknowledged, or begun.
+    void settle() {
+        for (size_t key = 0; key < shared->settings.keys; key++)
+            get_private(key);
+    }
+
+    ds_store *store() const { return store_; }
+
+    struct Got {
+        int rc;
+        int64_t version;
+        std::vector<char> bytes;
+    };
+
+    Got get(const std::string &key, uint32_t flags = 0) {
+        Got got{};
+        got.bytes.resize(shared->settings.longest + 1);
+        ds_store_get_options options{};
+        options.size = sizeof(options);
+        options.flags = flags;
+        ds_store_object object{};
+        object.size = sizeof(object);
+        // In two parts.
+        size_t half = random_() % (shared->settings.longest + 1);
+        iovec parts[2] = {{got.bytes.data(), half},
+                          {got.bytes.data() + half, got.bytes.size() - half}};
+        got.rc = ds_store_get(store_, key.data(), key.size(), parts, 2, &options, &object);
+        got.version = object.version;
+        got.bytes.resize(got.rc == 0 ? object.copied : 0);
+        if (got.rc == 0 && object.copied != object.length)
+            violation("short", key, object.copied, object.length);
+        if (got.rc == 0 && object.damaged)
+            violation("damaged", key, object.damaged);
+        shared->gets++;
+        return got;
+    }
+
+private:
+    static std::string shared_name(size_t key) { return "shared/" + std::to_string(key); }
+    std::string private_name(size_t key) const {
+        return "private/" + std::to_string(number_) + "/" + std::to_string(key);
+    }
+    // Many short ones, some long.
+    size_t length() {
+        uint64_t longest = shared->settings.longest;
+        switch (random_() % 4) {
+        case 0:
+            return random_() % 100;
+        case 1:
+            return random_() % std::min<uint64_t>(longest + 1, 70000);
+        default:
+            return random_() % (longest + 1);
+        }
+    }
+
+    int put(const std::string &key, uint64_t nonce, size_t length, int64_t &version) {
+        std::vector<char> bytes = pattern::make(key, nonce, length);
+        size_t cut = length ? random_() % length : 0;
+        iovec parts[2] = {{bytes.data(), cut}, {bytes.data() + cut, length - cut}};
+        ds_store_put_options options{};
+        options.size = sizeof(options);
+        options.replicas =
+            static_cast<uint32_t>(1 + random_() % std::min<uint64_t>(2, shared->settings.servers));
+        int rc = ds_store_put(store_, key.data(), key.size(), parts, 2, &options, &version);
+        shared->puts += rc == 0;
+        shared->refused += rc == -ENOSPC;
+        if (rc && rc != -ENOSPC)
+            failed("put", key, rc);
+        return rc;
+    }
+
+    void put_shared(size_t key) {
+        int64_t version;
+        std::string name = shared_name(key);
+        if (put(name, ++shared->nonce, length(), version))
+            return;
+        auto &acked = shared->acked_version[key];
+        int64_t before = acked;
+        while (before < version && !acked.compare_exchange_weak(before, version)) {
+        }
+    }
+
+    void get_shared(size_t key) {
+        std::string name = shared_name(key);
+        int64_t before = shared->acked_version[key];
+        bool cached = random_() % 4 == 0;
+        Got got = get(name, cached ? DS_STORE_CACHED : 0);
+        if (got.rc == -ENOENT)
+            return;
+        if (got.rc)
+            return failed("get", name, got.rc);
+        if (!pattern::check(name, got.bytes))
+            violation("torn or foreign", name, got.version,
+                      static_cast<long long>(got.bytes.size()));
+        if (!cached && got.version < before)
+            violation("older than an acknowledged put", name, got.version, before);
+    }
+
+    void del_shared(size_t key) { del(shared_name(key)); }
+
+    int del(const std::string &key) {
+        int rc = ds_store_del(store_, key.data(), key.size(), 0, 0);
+        shared->dels += rc == 0;
+        if (rc && rc != -ENOENT)
+            failed("del", key, rc);
+        return rc;
+    }
+
+    // At least as long as a nonce, so that it is known which one is there.
+    void put_private(size_t key) {
+        Private &state = shared->keys[number_][key];
+        uint64_t nonce = ++shared->nonce;
+        int64_t version;
+        state.intended = nonce;
+        int rc =
+            put(private_name(key), nonce, 8 + length() % (shared->settings.longest - 7), version);
+        if (rc == 0)
+            state.acked = nonce;
+        else if (version == 0)
+            state.intended = state.acked.load();
+    }
+
+    void del_private(size_t key) {
+        Private &state = shared->keys[number_][key];
+        state.intended = 0;
+        int rc = del(private_name(key));
+        if (rc == 0 || rc == -ENOENT)
+            state.acked = 0;
+    }
+
+    void get_private(size_t key) {
+        Private &state = shared->keys[number_][key];
+        std::string name = private_name(key);
+        Got got = get(name);
+        uint64_t found = 0;
+        if (got.rc == 0) {
+            auto nonce = pattern::check(name, got.bytes);
+            if (!nonce)
+                return violation("torn or foreign", name, got.version);
+            found = *nonce;
+        } else if (got.rc != -ENOENT) {
+            return failed("get", name, got.rc);
+        }
+        if (found != state.acked && found != state.intended)
+            violation("an acknowledged put is lost", name, static_cast<long long>(found),
+                      static_cast<long long>(state.acked));
+        state.acked = state.intended = found;
+    }
+
+    void list() {
+        struct Seen {
+            std::string last;
+            size_t count = 0;
+        } seen;
+        int rc = ds_store_list(
+            store_, "private/", 8, nullptr, 0, 0,
+            [](void *arg, const void *key, size_t length, const ds_store_object *) {
+                auto *s = static_cast<Seen *>(arg);
+                std::string name(static_cast<const char *>(key), length);
+                if (name <= s->last || !name.starts_with("private/"))
+                    violation("list is out of order", name);
+                s->last = name;
+                s->count++;
+                return 0;
+            },
+            &seen);
+        shared->lists++;
+        if (rc)
+            failed("list", "", rc);
+    }
+
+    static void failed(const char *what, const std::string &key, int rc) {
+        violation(what, key + ": " + ds_errname(rc));
+    }
+
+    int number_;
+    std::mt19937_64 random_;
+    ds_fabric *fabric_ = nullptr;
+    ds_store *store_ = nullptr;
+};
+
+int run_client(int number, uint64_t seed) {
+    Client client(number, seed);
+    client.settle();
+    client.work();
+    return 0;
+}
+
+// ---- The one who kills ----
+
+class Process {
+public:
+    Process(std::vector<std::string> words, const std::string &crash_point,
+            const std::string &log) {
+        pid_ = fork();
+        if (pid_ < 0)
+            std::abort();
+        if (pid_ > 0)
+            return;
+        int fd = open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+        if (!log.empty())
+            dup2(fd, 1), dup2(fd, 2);
+        if (crash_point.empty())
+            unsetenv("DS_CRASH_POINT");
+        else
+            setenv("DS_CRASH_POINT", crash_point.c_str(), 1);
+        std::vector<char *> args;
+        for (std::string &word : words)
+            args.push_back(word.data());
+        args.push_back(nullptr);
+        execv(args[0], args.data());
+        _exit(127);
+    }
+
+    /// Its end, if it has ended.
+    bool ended(int &status) {
+        if (pid_ < 0)
+            return true;
+        if (waitpid(pid_, &status, WNOHANG) != pid_)
+            return false;
+        pid_ = -1;
+        return true;
+    }
+    int wait() {
+        int status = 0;
+        if (pid_ > 0)
+            waitpid(pid_, &status, 0);
+        pid_ = -1;
+        return status;
+    }
+    void signal(int number) const {
+        if (pid_ > 0)
+            kill(pid_, number);
+    }
+
+private:
+    pid_t pid_;
+};
+
+class Run {
+public:
+    explicit Run(const std::string &self) : self_(self), random_(shared->settings.seed) {}
+
+    void go() {
+        start_master(false, true);
+        const Settings &s = shared->settings;
+        for (uint64_t i = 0; i < s.clients; i++)
+            start_client(static_cast<int>(i), false);
+        for (uint64_t done = 0; done < s.kills;) {
+            std::this_thread::sleep_for(
+                std::chrono::milliseconds(s.pause / 2 + random_() % (s.pause + 1)));
+            done += bury();
+            // A third of the kills are at named points, where the victim ends by itself.
+            size_t victim = random_() % (s.clients + 1);
+            if (random_() % 3 == 0)
+                continue;
+            Process &process = victim == s.clients ? *master_ : *clients_[victim];
+            process.signal(SIGKILL);
+        }
+        bury();
+        shared->stop = 1;
+        for (auto &client : clients_)
+            if (int status = client->wait(); !is_kill(status) && status != 0)
+                violation("a client ended", std::to_string(status));
+        restart_plain();
+    }
+
+    void stop() {
+        master_->signal(SIGTERM);
+        if (int status = master_->wait(); status != 0)
+            violation("the master ended", std::to_string(status));
+    }
+
+private:
+    static bool is_kill(int status) { return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL; }
+
+    // Those who are dead live again. Returns how many there were.
+    uint64_t bury() {
+        uint64_t dead = 0;
+        int status = 0;
+        if (master_->ended(status)) {
+            dead++;
+            shared->crashes++;
+            if (!is_kill(status))
+                violation("the master ended", std::to_string(status));
+            start_master(true, false);
+        }
+        for (size_t i = 0; i < clients_.size(); i++)
+            if (clients_[i]->ended(status)) {
+                dead++;
+                shared->crashes++;
+                if (!is_kill(status))
+                    violation("a client ended", std::to_string(status));
+                start_client(static_cast<int>(i), true);
+            }
+        return dead;
+    }
+
+    std::string point(bool armed, std::initializer_list<const char *> names) {
+        if (!armed || random_() % 3)
+            return "";
+        return *(names.begin() + random_() % names.size()) +
+               (":" + std::to_string(1 + random_() % 40));
+    }
+
+    void start_master(bool armed, bool create) {
+        std::vector<std::string> words{master_path, "--store", folder + "/store", "--fabric",
+                                       pool_device()};
+        if (create)
+            words.push_back("--create");
+        master_ = std::make_unique<Process>(
+            words,
+            point(armed, {"master_before_commit", "master_before_replies", "master_after_replies",
+                          "master_seals_cleared"}),
+            folder + "/master.log");
+    }
+
+    void start_client(int number, bool armed) {
+        auto process = std::make_unique<Process>(
+            std::vector<std::string>{self_, "client", folder, std::to_string(number),
+                                     std::to_string(random_())},
+            point(armed, {"store_begun", "store_written", "store_committed"}), "");
+        if (static_cast<size_t>(number) < clients_.size())
+            clients_[number] = std::move(process);
+        else
+            clients_.push_back(std::move(process));
+    }
+
+    // The last one has no plan to crash.
+    void restart_plain() {
+        master_->signal(SIGKILL);
+        master_->wait();
+        start_master(false, false);
+    }
+
+    std::string self_;
+    std::mt19937_64 random_;
+    std::unique_ptr<Process> master_;
+    std::vector<std::unique_ptr<Process>> clients_;
+};
+
+// ---- Afterwards ----
+
+int test_number = 0;
+
+void check(bool good, const std::string &name) {
+    std::printf("%sok %d - %s\n", good ? "" : "not ", ++test_number, name.c_str());
+    std::fflush(stdout);
+}
+
+ds_store_totals totals(ds_store *store, std::vector<ds_store_server> &servers) {
+    ds_store_totals t{};
+    t.size = sizeof(t);
+    servers.resize(shared->settings.servers);
+    if (int rc = ds_store_get_totals(store, 0, &t, servers.data(), servers.size()))
+        violation("totals", ds_errname(rc));
+    return t;
+}
+
+// Until what the dead had is back.
+ds_store_totals settled(ds_store *store, std::vector<ds_store_server> &servers) {
+    for (int i = 0;; i++) {
+        ds_store_totals t = totals(store, servers);
+        if ((t.reserved == 0 && t.retired == 0) || i == 100)
+            return t;
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+}
+
+// Of one replica, by docs/objstore.md and not by the code.
+uint64_t space_for(uint64_t length) {
+    auto up = [](uint64_t n, uint64_t to) { return (n + to - 1) / to * to; };
+    uint64_t sum = 0;
+    do {
+        uint64_t part = std::min<uint64_t>(length, 1 << 20);
+        sum += up(up(part, 64) + 64, 4096);
+        length -= part;
+    } while (length > 0);
+    return sum;
+}
+
+struct Census {
+    uint64_t objects = 0, bytes = 0, space = 0;
+    std::vector<std::string> keys;
+};
+
+Census census(ds_store *store) {
+    Census c;
+    int rc = ds_store_list(
+        store, nullptr, 0, nullptr, 0, 0,
+        [](void *arg, const void *key, size_t length, const ds_store_object *object) {
+            auto *c = static_cast<Census *>(arg);
+            c->objects++;
+            c->bytes += object->length;
+            c->space += space_for(object->length) * object->replicas;
+            c->keys.emplace_back(static_cast<const char *>(key), length);
+            return 0;
+        },
+        &c);
+    if (rc)
+        violation("list", ds_errname(rc));
+    return c;
+}
+
+void afterwards() {
+    Client client(max_clients - 1, 1);
+    std::vector<ds_store_server> servers;
+    for (uint64_t i = 0; i < shared->settings.clients; i++)
+        Client(static_cast<int>(i), 1).settle();
+    check(shared->violations == 0, "no acknowledged put is lost");
+
+    ds_store_totals t = settled(client.store(), servers);
+    Census c = census(client.store());
+    std::printf("# %llu objects, %llu bytes, used %llu, reserved %llu, retired %llu, free %llu\n",
+                (unsigned long long)t.objects, (unsigned long long)t.object_bytes,
+                (unsigned long long)t.used, (unsigned long long)t.reserved,
+                (unsigned long long)t.retired, (unsigned long long)t.free);
+    check(t.reserved == 0 && t.retired == 0, "what the dead had is back");
+    check(t.objects == c.objects && t.object_bytes == c.bytes, "the objects are counted");
+    check(t.used == c.space && t.used + t.free == t.total, "their space is accounted to the byte");
+
+    bool whole = true;
+    for (const std::string &key : c.keys) {
+        Client::Got got = client.get(key);
+        whole &= got.rc == 0 && pattern::check(key, got.bytes) &&
+                 ds_store_check(client.store(), key.data(), key.size(), 0, nullptr, nullptr,
+                                nullptr) == 0;
+    }
+    check(whole, "each object is whole, in each replica");
+
+    for (const std::string &key : c.keys)
+        if (int rc = ds_store_del(client.store(), key.data(), key.size(), 0, 0))
+            violation("del", key + ds_errname(rc));
+    t = settled(client.store(), servers);
+    bool back = t.objects == 0 && t.used == 0 && t.free == t.total;
+    for (const ds_store_server &s : servers)
+        back &= s.free == s.total && s.largest == s.total;
+    check(back, "after the deletes all space is free, in one piece a server");
+}
+
+int run(const std::string &self, int argc, char **argv) {
+    Settings s;
+    const std::map<std::string, uint64_t *> names{
+        {"seed", &s.seed},       {"clients", &s.clients}, {"kills", &s.kills}, {"keys", &s.keys},
+        {"longest", &s.longest}, {"servers", &s.servers}, {"shift", &s.shift}, {"pause", &s.pause}};
+    for (int i = 0; i < argc; i++) {
+        std::string word = argv[i];
+        size_t at = word.find('=');
+        auto name = names.find(word.substr(0, at));
+        if (at == word.npos || name == names.end())
+            return std::fprintf(stderr, "chaos: what is '%s'?\n", argv[i]), 2;
+        *name->second = std::strtoull(word.c_str() + at + 1, nullptr, 0);
+    }
+    if (s.clients < 1 || s.clients >= max_clients || s.keys < 1 || s.keys > max_keys ||
+        s.longest < 16)
+        return std::fprintf(stderr, "chaos: a number is out of range\n"), 2;
+    map_shared(true);
+    shared->settings = s;
+    ds_local_options options{};
+    options.size = sizeof(options);
+    options.servers = static_cast<uint32_t>(s.servers);
+    options.server_shift = static_cast<uint32_t>(s.shift);
+    if (ds_local_create((folder + "/pool").c_str(), &options))
+        return std::fprintf(stderr, "chaos: cannot make a pool in %s\n", folder.c_str()), 2;
+
+    std::printf("1..7\n");
+    Run chaos(self);
+    chaos.go();
+    std::printf(
+        "# seed %llu: %llu puts, %llu gets, %llu deletes, %llu lists, %llu puts without "
+        "space, %llu deaths\n",
+        (unsigned long long)s.seed, (unsigned long long)shared->puts,
+        (unsigned long long)shared->gets, (unsigned long long)shared->dels,
+        (unsigned long long)shared->lists, (unsigned long long)shared->refused,
+        (unsigned long long)shared->crashes);
+    check(shared->violations == 0, "each get is a whole object that was put, and not too old");
+    shared->stop = 0;
+    afterwards();
+    chaos.stop();
+    return shared->violations != 0;
+}
+
+}  // namespace
+
+int main(int argc, char **argv) {
+    std::setvbuf(stdout, nullptr, _IOLBF, 0);
+    std::string word = argc > 1 ? argv[1] : "";
+    if (word == "client" && argc == 5) {
+        folder = argv[2];
+        map_shared(false);
+        return run_client(std::atoi(argv[3]), std::strtoull(argv[4], nullptr, 10));
+    }
+    if (word == "run" && argc >= 4) {
+        folder = argv[2];
+        master_path = argv[3];
+        return run(argv[0], argc - 4, argv + 4);
+    }
+    std::fprintf(stderr, "usage: chaos run FOLDER DSMASTERD [name=value]...\n");
+    return 2;
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/label.hpp"
+
+#include <ds/ds.h>
+
+#include <cerrno>
+
+namespace ds::store {
+namespace {
+
+constexpr uint64_t label_offset = 512;
+
+uint64_t address(ds_space *space) {
+    struct ds_space_info info {};
+    info.size = sizeof(info);
+    ds_space_get_info(space, &info);
+    return info.base + label_offset;
+}
+
+}  // namespace
+
+// A CAS that changes nothing reads.
+int read_label(ds_space *space, uint64_t &store) {
+    ds_result result;
+    int rc = ds_cas(space, address(space), 0, 0, 0, &result);
+    store = result.value;
+    if (rc < 0)
+        return rc;
+    return store ? 0 : -ENOENT;
+}
+
+int write_label(ds_space *space, uint64_t store) {
+    ds_result result;
+    int rc = ds_cas(space, address(space), 0, store, 0, &result);
+    if (rc < 0)
+        return rc;
+    return result.value == 0 ? 0 : -EEXIST;
+}
+
+}  // namespace ds::store

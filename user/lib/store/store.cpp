@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/store.hpp"
+
+#include <algorithm>
+#include <cerrno>
+
+#include "store/label.hpp"
+
+namespace ds::store {
+namespace {
+
+constexpr size_t max_spare_buffers = 4;
+
+}  // namespace
+
+Store::Store(ds_fabric *fabric, const ds_store_options &options)
+    : fabric_(fabric),
+      link_(fabric, options.node ? options.node : 1, options.port ? options.port : DS_STORE_PORT) {}
+
+Store::~Store() {
+    buffers_.clear();
+    pool_.reset();
+    ds_space_close(space_);
+}
+
+int Store::open(ds_fabric *fabric, const ds_store_options &options, std::unique_ptr<Store> &store) {
+    std::unique_ptr<Store> made(new Store(fabric, options));
+    uint64_t deadline = made->link_.deadline(options.timeout_ms);
+    if (int rc =
+            ds_space_open(fabric, options.space ? options.space : 1, DS_ACCESS_ALL, &made->space_);
+        rc < 0)
+        return rc;
+    struct ds_space_info info {};
+    info.size = sizeof(info);
+    ds_space_get_info(made->space_, &info);
+    made->bounds_ = {.servers = info.servers, .server_shift = info.server_shift};
+    made->base_ = info.base;
+
+    Answer answer;
+    wire::Hello hello;
+    struct Ask {
+        wire::Head head;
+    };
+    if (int rc = made->link_.call(wire::hello, Ask{}, {}, deadline, answer); rc < 0)
+        return rc;
+    if (!answer.take(hello))
+        return -EPROTO;
+    uint64_t label;
+    if (int rc = read_label(made->space_, label); rc < 0)
+        return rc;
+    if (label != hello.head.store || hello.servers != info.servers ||
+        hello.server_shift != info.server_shift)
+        return -EXDEV;
+    if (int rc = pool::Pool::join(made->space_, made->pool_); rc < 0)
+        return rc;
+    made->link_.use(label, made->pool_->self());
+    store = std::move(made);
+    return 0;
+}
+
+// ---- Buffers ----
+
+std::byte *Store::Buffer::bytes() const {
+    return static_cast<std::byte *>(ds_buffer_data(handle.get()));
+}
+
+Store::Layout::Layout(const Division &division)
+    : stride(division.whole() + unit), shards(std::max<uint64_t>(1, buffer_bytes / stride)) {}
+
+int Store::borrow(unsigned shift, Buffer &buffer) {
+    size_t length = std::max<size_t>(buffer_bytes, (size_t{1} << shift) + unit);
+    {
+        std::lock_guard guard(buffers_lock_);
+        while (!buffers_.empty()) {
+            buffer = std::move(buffers_.back());
+            buffers_.pop_back();
+            if (ds_buffer_length(buffer.handle.get()) >= length)
+                return 0;
+        }
+    }
+    ds_buffer *made;
+    int rc = ds_buffer_alloc(fabric_, length, -1, &made);
+    if (rc == 0)
+        buffer.handle = {made, ds_buffer_free};
+    return rc;
+}
+
+void Store::give_back(Buffer buffer) {
+    std::lock_guard guard(buffers_lock_);
+    if (buffers_.size() < max_spare_buffers)
+        buffers_.push_back(std::move(buffer));
+}
+
+Identity Store::identity(std::string_view key, const Place &place) const {
+    return {.store = link_.store(),
+            .key_hash = hash_of(key),
+            .version = place.version,
+            .division = place.division};
+}
+
+uint64_t Store::address(wire::Location location) const {
+    return base_ + (uint64_t{server_of(location)} << bounds_.server_shift) + offset_of(location);
+}
+
+// ---- What the master alone does ----
+
+int Store::del(std::string_view key, int64_t version, uint32_t timeout_ms) {
+    wire::Named named{.head = {},
+                      .version = version,
+                      .first_shard = 0,
+                      .key_length = static_cast<uint16_t>(key.size()),
+                      .reserved = 0};
+    Answer answer;
+    places_.forget(std::string(key));
+    int rc = link_.call(wire::remove, named, {key}, link_.deadline(timeout_ms), answer);
+    // It may be the first of our requests that has deleted it.
+    return rc == -ENOENT && answer.repeated ? 0 : rc;
+}
+
+int Store::stat(std::string_view key, uint32_t timeout_ms, ds_store_object &object) {
+    wire::Named named{.head = {},
+                      .version = 0,
+                      .first_shard = 0,
+                      .key_length = static_cast<uint16_t>(key.size()),
+                      .reserved = 0};
+    Answer answer;
+    wire::Placement placement;
+    if (int rc = link_.call(wire::lookup, named, {key}, link_.deadline(timeout_ms), answer); rc < 0)
+        return rc;
+    if (!answer.take(placement))
+        return -EPROTO;
+    object = {};
+    object.replicas = placement.replicas;
+    object.version = placement.version;
+    object.length = placement.length;
+    object.time_ns = placement.time_ns;
+    return 0;
+}
+
+int Store::list(std::string_view prefix, std::string_view after, uint32_t timeout_ms,
+                ds_store_entry_fn entry, void *arg) {
+    uint64_t deadline = link_.deadline(timeout_ms);
+    std::string cursor(after);
+    wire::Listed listed{};
+    do {
+        wire::List list{.head = {},
+                        .limit = UINT32_MAX,
+                        .prefix_length = static_cast<uint16_t>(prefix.size()),
+                        .after_length = static_cast<uint16_t>(cursor.size())};
+        Answer answer;
+        if (int rc = link_.call(wire::list, list, {prefix, cursor}, deadline, answer); rc < 0)
+            return rc;
+        if (!answer.take(listed))
+            return -EPROTO;
+        size_t at = sizeof(listed);
+        for (uint32_t i = 0; i < listed.count; i++) {
+            wire::Entry e;
+            if (answer.bytes.size() - at < sizeof(e))
+                return -EPROTO;
+            std::memcpy(&e, answer.bytes.data() + at, sizeof(e));
+            at += sizeof(e);
+            if (e.key_length == 0 || answer.bytes.size() - at < round_up(e.key_length, 8))
+                return -EPROTO;
+            cursor.assign(reinterpret_cast<const char *>(answer.bytes.data()) + at, e.key_length);
+            at += round_up(e.key_length, 8);
+            ds_store_object object{};
+            object.size = sizeof(object);
+            object.replicas = e.replicas;
+            object.version = e.version;
+            object.length = e.length;
+            object.time_ns = e.time_ns;
+            if (entry(arg, cursor.data(), cursor.size(), &object))
+                return 0;
+        }
+    } while (listed.more && listed.count > 0);
+    return 0;
+}
+
+int Store::totals(uint32_t timeout_ms, ds_store_totals &totals,
+                  std::span<ds_store_server> servers) {
+    uint64_t deadline = link_.deadline(timeout_ms);
+    totals = {};
+    for (uint32_t first = 0; first < bounds_.servers;) {
+        Answer answer;
+        wire::Totals t;
+        if (int rc =
+                link_.call(wire::stat, wire::Stat{.head = {}, .first_server = first, .reserved = 0},
+                           {}, deadline, answer);
+            rc < 0)
+            return rc;
+        if (!answer.take(t) || t.first_server != first || t.count == 0 ||
+            t.count > bounds_.servers - first ||
+            answer.bytes.size() != sizeof(t) + t.count * sizeof(wire::Server))
+            return -EPROTO;
+        uint64_t largest = totals.largest;
+        for (uint32_t i = 0; i < t.count; i++) {
+            wire::Server s;
+            std::memcpy(&s, answer.bytes.data() + sizeof(t) + i * sizeof(s), sizeof(s));
+            largest = std::max(largest, s.largest);
+            if (first + i < servers.size())
+                servers[first + i] = {.total = s.total, .free = s.free, .largest = s.largest};
+        }
+        totals = {.size = 0,
+                  .servers = t.servers,
+                  .objects = t.objects,
+                  .object_bytes = t.object_bytes,
+                  .total = t.total,
+                  .used = t.used,
+                  .reserved = t.reserved,
+                  .retired = t.retired,
+                  .free = t.free,
+                  .largest = largest,
+                  .epoch = t.head.epoch,
+                  .reservations = t.reservations};
+        first += t.count;
+    }
+    return 0;
+}
+
+}  // namespace ds::store
