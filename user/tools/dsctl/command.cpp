@@ -36,6 +36,10 @@ const std::vector<Param> &global_options() {
         {.name = "--pretty", .help = "the same, indented (short: -p)"},
         {.name = "--quiet", .help = "print results only: no notes, warnings, progress (short: -q)"},
         {.name = "--verbose", .help = "say what is being done, on stderr (short: -v)"},
+        {.name = "--fabric",
+         .value = "FABRIC",
+         .help = "module, or local:PATH for a file of this host; the default is DS_FABRIC in the "
+                 "environment, or else module"},
         {.name = "--timeout",
          .value = "MS",
          .kind = Kind::duration,

@@ -19,7 +19,7 @@ const std::vector<ExitText> &exit_table() {
         {Exit::not_found, "the object does not exist"},
         {Exit::exists, "the object exists already or is busy"},
         {Exit::permission, "no permission"},
-        {Exit::unsupported, "this kernel module does not support it"},
+        {Exit::unsupported, "the kernel module or the fabric does not support it"},
         {Exit::timeout, "the time limit was reached"},
         {Exit::unhealthy, "a check of 'dsctl doctor' failed"},
         {Exit::partial, "a part was done, the rest failed"},

@@ -5,8 +5,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <cerrno>
+#include <cstdio>
 
 #include "error.hpp"
+#include "units.hpp"
 
 namespace dsctl {
 
@@ -107,6 +109,24 @@ std::optional<uint64_t> File::size() const {
     if (!S_ISREG(status.st_mode))
         return std::nullopt;
     return static_cast<uint64_t>(status.st_size);
+}
+
+NewFile::NewFile(const std::string &path)
+    : path_(path),
+      draft_(path == "-" ? path : path + format(".%d.tmp", getpid())),
+      file_(draft_, O_WRONLY | O_CREAT | O_TRUNC) {}
+
+NewFile::~NewFile() {
+    if (!kept_ && draft_ != path_)
+        std::remove(draft_.c_str());
+}
+
+void NewFile::keep() {
+    file_.close();
+    if (draft_ != path_ && std::rename(draft_.c_str(), path_.c_str()) != 0)
+        throw from_errno("FIL", errno, "cannot make '" + path_ + "': " + errno_text(errno),
+                         "check the folder and its file system");
+    kept_ = true;
 }
 
 }  // namespace dsctl

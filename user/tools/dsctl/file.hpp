@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 
 namespace dsctl {
@@ -36,6 +37,24 @@ private:
     std::string path_;
     int fd_;
     bool owned_;
+};
+
+// The file to be written: complete or absent, never half.
+class NewFile {
+public:
+    explicit NewFile(const std::string &path);
+    ~NewFile();
+
+    void write(std::span<const std::byte> bytes) { file_.write(bytes.data(), bytes.size()); }
+
+    // Gives it its name.
+    void keep();
+
+private:
+    std::string path_;
+    std::string draft_;
+    File file_;
+    bool kept_ = false;
 };
 
 }  // namespace dsctl

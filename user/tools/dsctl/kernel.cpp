@@ -10,6 +10,7 @@
 
 #include <ds/ioctl.h>
 
+#include "fabric_choice.hpp"
 #include "units.hpp"
 
 namespace dsctl {
@@ -89,6 +90,8 @@ static nl::Client open_client() {
 }
 
 Kernel::Kernel() : client_(open_client()) {}
+
+Kernel::Kernel(const Call &call) : client_((need_module(call), open_client())) {}
 
 nl::Message Kernel::call(const nl::Message &request, const std::string &what) {
     auto reply = client_.call(request);

@@ -20,6 +20,9 @@ public:
     // Throws Exit::unreachable if ds.ko is not loaded.
     Kernel();
 
+    // For a verb that is about ds.ko; throws also if --fabric names a file.
+    explicit Kernel(const Call &call);
+
     // Makes a change. what completes "cannot ...".
     nl::Message call(const nl::Message &request, const std::string &what);
 

@@ -106,36 +106,6 @@ uint64_t length_of(const Call &call) {
     return call.number(call.has("LEN") ? "LEN" : "--length");
 }
 
-// The file to be written: complete or absent, never half.
-class NewFile {
-public:
-    explicit NewFile(const std::string &path)
-        : path_(path),
-          draft_(path == "-" ? path : path + format(".%d.tmp", getpid())),
-          file_(draft_, O_WRONLY | O_CREAT | O_TRUNC) {}
-
-    ~NewFile() {
-        if (!kept_ && draft_ != path_)
-            std::remove(draft_.c_str());
-    }
-
-    void write(std::span<const std::byte> bytes) { file_.write(bytes.data(), bytes.size()); }
-
-    void keep() {
-        file_.close();
-        if (draft_ != path_ && std::rename(draft_.c_str(), path_.c_str()) != 0)
-            throw from_errno("FIL", errno, "cannot make '" + path_ + "': " + errno_text(errno),
-                             "check the folder and its file system");
-        kept_ = true;
-    }
-
-private:
-    std::string path_;
-    std::string draft_;
-    File file_;
-    bool kept_ = false;
-};
-
 // What 'fill' writes and 'verify' expects.
 class Contents {
 public:

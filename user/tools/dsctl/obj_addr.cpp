@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // dsctl addr: what an address of a space means (document 000's map).
-#include "call.hpp"
+#include "fabric_choice.hpp"
 #include "space_admin.hpp"
 #include "units.hpp"
 
@@ -23,24 +23,42 @@ std::string region_text(const Place &place) {
     }
 }
 
-// What the root region of server 0 holds at this offset.
-std::string root_text(const Place &place) {
-    constexpr uint64_t anchor = 1024;
-    uint64_t index = place.offset / anchor;
+// What the root region of a pool holds at this offset.
+std::string root_text(const Map &map, const Place &place) {
+    uint64_t offset = place.offset >> (map.shift - DS_LAYOUT_SERVER_SHIFT);
 
-    if (place.region != DS_REGION_ROOT || place.server != 0)
+    if (place.region != DS_REGION_ROOT)
         return "";
-    if (index == 0)
+    if (offset >= DS_LAYOUT_EXTENT_OFFSET)
+        return "extent table of the server";
+    if (place.server != 0)
+        return "";
+    if (offset >= DS_LAYOUT_CLIENT_OFFSET)
+        return "client table";
+    if (offset < DS_LAYOUT_ANCHOR_OFFSET)
         return "superblock";
-    return "anchor of tree " + std::to_string(index);
+    return "anchor of tree " + std::to_string(offset / DS_LAYOUT_ANCHOR_OFFSET);
+}
+
+Map local_map(const std::string &path, uint32_t number) {
+    ds_local_options options = describe_local(path);
+
+    if (options.space != number)
+        throw Error(Exit::not_found, "DS-SPC-001",
+                    format("%s has no space %u", path.c_str(), number),
+                    format("its space is number %u", options.space));
+    return Map{options.servers, options.server_shift};
 }
 
 Map chosen_map(const Call &call) {
     if (auto space = call.maybe("--space")) {
         if (call.has("--servers") || call.has("--k"))
             throw usage("--space already says --servers and --k");
-        Kernel kernel;
-        return map_of_space(kernel, static_cast<uint32_t>(*space));
+        auto number = static_cast<uint32_t>(*space);
+        if (auto path = local_file(call.settings))
+            return local_map(*path, number);
+        Kernel kernel(call);
+        return map_of_space(kernel, number);
     }
     return Map{static_cast<uint32_t>(call.number("--servers")),
                static_cast<uint32_t>(DS_LAYOUT_SERVER_SHIFT + call.number("--k"))};
@@ -50,7 +68,7 @@ Exit explain(Call &call) {
     Map map = chosen_map(call);
     uint64_t address = call.number("ADDR");
     Place place = map.place(address);
-    std::string holds = root_text(place);
+    std::string holds = root_text(map, place);
 
     call.out.respond({{"address", address},
                       {"address_hex", hex(address)},
@@ -105,7 +123,7 @@ const Object object{
                 {.name = "--space",
                  .value = "S",
                  .kind = Kind::number,
-                 .help = "take both from this space of the kernel instead",
+                 .help = "take both from this space of the fabric instead",
                  .names = "spaces",
                  .min = 1,
                  .max = UINT32_MAX},

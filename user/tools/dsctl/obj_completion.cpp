@@ -2,6 +2,7 @@
 // dsctl completion: what the shell offers behind TAB, made from the tables.
 #include <set>
 
+#include "fabric_choice.hpp"
 #include "kernel.hpp"
 
 namespace dsctl {
@@ -250,11 +251,12 @@ void add_numbers(std::set<std::string> &names, Kernel &kernel, uint8_t command,
             names.insert(std::to_string(*value) + suffix);
 }
 
-Exit names(Call &call) {
-    std::string kind = call.text("KIND");
+std::set<std::string> names_of(const Call &call, const std::string &kind) {
     std::set<std::string> names;
-    Kernel kernel;
 
+    if (auto path = local_file(call.settings); path && kind == "spaces")
+        return {std::to_string(describe_local(*path).space)};
+    Kernel kernel(call);
     if (kind == "domains")
         add_numbers(names, kernel, DS_CMD_DOMAIN_GET, attr::domain);
     else if (kind == "segments")
@@ -267,7 +269,11 @@ Exit names(Call &call) {
         for (const nl::Message &peer : kernel.dump(DS_CMD_PEER_GET, "list the peers"))
             if (!peer.get_or(attr::passive, 0))
                 names.insert(address_of(peer));
-    for (const std::string &name : names) {
+    return names;
+}
+
+Exit names(Call &call) {
+    for (const std::string &name : names_of(call, call.text("KIND"))) {
         call.out.respond(name);
         call.out.line(name);
     }
@@ -286,7 +292,7 @@ const Object object{
                 .examples = {{"completion bash", "'. <(dsctl completion bash)' turns it on"}},
                 .run = bash,
                 .details = "Completes objects, verbs, options, choices and files, and the "
-                           "numbers of what the kernel module has at that moment.",
+                           "numbers of what the fabric has at that moment.",
             },
             {
                 .name = "names",

@@ -42,7 +42,7 @@ std::string user_name(uint32_t uid) {
 Exit holders(Call &call) {
     std::vector<Row> rows;
 
-    for (const nl::Message &file : Kernel().dump(DS_CMD_FILE_GET, "list the open files")) {
+    for (const nl::Message &file : Kernel(call).dump(DS_CMD_FILE_GET, "list the open files")) {
         auto uid = file.get(attr::uid);
         call.out.respond(to_json(file));
         rows.push_back({std::to_string(file.get_or(attr::pid, 0)), file.get_or(attr::comm, "?"),

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "clock.hpp"
+#include "fabric_choice.hpp"
 #include "interrupt.hpp"
 #include "kernel.hpp"
 
@@ -46,6 +47,7 @@ Json event_json(const nl::Message &message) {
 }
 
 Exit run(Call &call) {
+    need_module(call);
     nl::Events events = open_events();
     bool json = call.has("--json-lines") || call.out.json();
     uint64_t left = call.maybe("--count").value_or(UINT64_MAX);

@@ -11,7 +11,7 @@ namespace dsctl {
 namespace {
 
 Exit show(Call &call) {
-    Kernel kernel;
+    Kernel kernel(call);
     nl::Message node = kernel.call(nl::Message(DS_CMD_NODE_GET), "read the node");
     Json json = to_json(node);
     uint32_t id = node.get_or(attr::node, 0);
@@ -40,7 +40,7 @@ Exit set(Call &call) {
         request.put(attr::group, *group);
         row["group"] = *group;
     }
-    Kernel().call(request, "set the node number");
+    Kernel(call).call(request, "set the node number");
     call.out.respond(row);
     call.out.done("this host is node " + id);
     return Exit::ok;
@@ -59,7 +59,7 @@ Exit domain_add(Call &call) {
     nl::Message request = domain_request(call, DS_CMD_DOMAIN_ADD);
 
     request.put(attr::key, key);
-    Kernel().call(request, "add trust domain " + call.text("ID"));
+    Kernel(call).call(request, "add trust domain " + call.text("ID"));
     call.out.done("trust domain " + call.text("ID") + " is set");
     return Exit::ok;
 }
@@ -67,7 +67,7 @@ Exit domain_add(Call &call) {
 Exit domain_del(Call &call) {
     nl::Message request = domain_request(call, DS_CMD_DOMAIN_DEL);
 
-    Kernel().call(request, "delete trust domain " + call.text("ID"));
+    Kernel(call).call(request, "delete trust domain " + call.text("ID"));
     call.out.done("trust domain " + call.text("ID") + " is deleted");
     return Exit::ok;
 }
@@ -75,7 +75,8 @@ Exit domain_del(Call &call) {
 Exit domain_show(Call &call) {
     std::vector<Row> rows;
 
-    for (const nl::Message &message : Kernel().dump(DS_CMD_DOMAIN_GET, "list the trust domains")) {
+    for (const nl::Message &message :
+         Kernel(call).dump(DS_CMD_DOMAIN_GET, "list the trust domains")) {
         call.out.respond(to_json(message));
         rows.push_back({std::to_string(message.get_or(attr::domain, 0))});
     }
@@ -93,7 +94,7 @@ Exit keygen(Call &call) {
 Exit dev(Call &call) {
     std::vector<Row> rows;
 
-    for (const nl::Message &message : Kernel().dump(DS_CMD_DEV_GET, "list the RDMA devices")) {
+    for (const nl::Message &message : Kernel(call).dump(DS_CMD_DEV_GET, "list the RDMA devices")) {
         std::string state(message.state_name());
         call.out.respond(to_json(message));
         rows.push_back({message.get_or(attr::device, "?"),

@@ -18,7 +18,7 @@ Exit add(Call &call) {
     std::string host = call.text("ADDR");
     nl::Message request(DS_CMD_PEER_ADD);
     uint64_t wait = call.maybe("--wait").value_or(call.timeout_ms(default_wait_ms));
-    Kernel kernel;
+    Kernel kernel(call);
 
     put_address(request, host);
     request.put(attr::domain, kernel.domain(call));
@@ -44,7 +44,7 @@ Exit del(Call &call) {
     else
         put_address(request, peer);
     put_port(call, request);
-    Kernel().call(request, "delete peer " + peer);
+    Kernel(call).call(request, "delete peer " + peer);
     call.out.respond(to_json(request));
     call.out.done("peer " + peer + " is deleted");
     return Exit::ok;
@@ -53,7 +53,7 @@ Exit del(Call &call) {
 Exit show(Call &call) {
     std::vector<Row> rows;
 
-    for (const nl::Message &message : Kernel().dump(DS_CMD_PEER_GET, "list the peers")) {
+    for (const nl::Message &message : Kernel(call).dump(DS_CMD_PEER_GET, "list the peers")) {
         std::string state(message.state_name());
         uint32_t node = message.get_or(attr::node, 0);
         auto mtu = message.get(attr::mtu);

@@ -13,7 +13,7 @@ namespace {
 Exit add(Call &call) {
     nl::Message request(DS_CMD_SEG_ADD);
     uint64_t size = call.number("SIZE");
-    Kernel kernel;
+    Kernel kernel(call);
 
     if (size % 4096)
         throw usage("SIZE is a multiple of 4096 bytes, not " + call.text("SIZE"));
@@ -39,7 +39,7 @@ Exit change(Call &call, uint8_t command, const std::string &verb, const std::str
     nl::Message request(command);
 
     request.put(attr::segment, call.number("ID"));
-    Kernel().call(request, verb + " segment " + call.text("ID"));
+    Kernel(call).call(request, verb + " segment " + call.text("ID"));
     call.out.respond({{"segment", call.number("ID")}});
     call.out.done("segment " + call.text("ID") + " is " + done);
     return Exit::ok;
@@ -57,7 +57,7 @@ Exit revoke(Call &call) {
 Exit show(Call &call) {
     std::vector<Row> rows;
 
-    for (const nl::Message &segment : Kernel().dump(DS_CMD_SEG_GET, "list the segments")) {
+    for (const nl::Message &segment : Kernel(call).dump(DS_CMD_SEG_GET, "list the segments")) {
         int32_t numa = segment.get_or(attr::numa_node, -1);
         call.out.respond(to_json(segment));
         rows.push_back({std::to_string(segment.get_or(attr::segment, 0)),
@@ -137,7 +137,7 @@ Exit attach(Call &call) {
     auto [node, segment] = parse_target(call.text("TARGET"));
     uint32_t space = static_cast<uint32_t>(call.number("--space"));
     auto server = call.maybe("--server");
-    Kernel kernel;
+    Kernel kernel(call);
     auto found = find_space(kernel, space);
     bool made = !found;
 
@@ -181,7 +181,7 @@ Exit detach(Call &call) {
 
     request.put(attr::space, static_cast<uint32_t>(call.number("--space")));
     request.put(attr::server, static_cast<uint32_t>(call.number("--server")));
-    Kernel().call(request, "detach " + what);
+    Kernel(call).call(request, "detach " + what);
     call.out.respond(to_json(request));
     call.out.done(what + " is detached");
     return Exit::ok;

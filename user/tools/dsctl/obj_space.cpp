@@ -2,6 +2,7 @@
 // dsctl space: address maps over the memory of other hosts.
 #include <ds/layout.h>
 
+#include "fabric_choice.hpp"
 #include "map.hpp"
 #include "space_admin.hpp"
 #include "units.hpp"
@@ -12,7 +13,7 @@ namespace {
 
 Exit add(Call &call) {
     nl::Message request(DS_CMD_SPACE_ADD);
-    Kernel kernel;
+    Kernel kernel(call);
     uint32_t shift = chosen_shift(call).value_or(DS_LAYOUT_SERVER_SHIFT);
 
     request.put(attr::space, static_cast<uint32_t>(call.number("ID")));
@@ -34,7 +35,7 @@ Exit del(Call &call) {
     nl::Message request(DS_CMD_SPACE_DEL);
 
     request.put(attr::space, static_cast<uint32_t>(call.number("ID")));
-    Kernel().call(request, "delete space " + call.text("ID"));
+    Kernel(call).call(request, "delete space " + call.text("ID"));
     call.out.respond({{"space", call.number("ID")}});
     call.out.done("space " + call.text("ID") + " is deleted");
     return Exit::ok;
@@ -69,7 +70,9 @@ Row server_row(const nl::Message &server, const Map &map) {
 }
 
 Exit show(Call &call) {
-    Kernel kernel;
+    if (auto path = local_file(call.settings))
+        return space_show_local(call, *path);
+    Kernel kernel(call);
     std::vector<Row> spaces, servers;
 
     for (const nl::Message &space : kernel.dump(DS_CMD_SPACE_GET, "list the spaces")) {
@@ -125,7 +128,8 @@ const Object object{
         {
             {
                 .name = "show",
-                .summary = "Show the spaces and the segments attached to them.",
+                .summary = "Show the spaces and the segments attached to them, or the space of a "
+                           "file.",
                 .params = {},
                 .examples = {{"space show", "spaces and their servers"}},
                 .run = show,
@@ -158,6 +162,41 @@ const Object object{
                 .run = add,
                 .details = "Server i begins at 0x10000000 + i x its size. 'seg attach' puts memory "
                            "behind a server, and makes the space by itself if there is none.",
+            },
+            {
+                .name = "create",
+                .summary = "Make a file that holds a space, for --fabric local:PATH.",
+                .params = {{.name = "NUMBER",
+                            .kind = Kind::number,
+                            .help = "number of the space",
+                            .fallback = "1",
+                            .optional = true,
+                            .min = 1,
+                            .max = UINT32_MAX},
+                           {.name = "--servers",
+                            .value = "N",
+                            .kind = Kind::number,
+                            .help = "memory servers of the space",
+                            .fallback = "1",
+                            .min = 1,
+                            .max = DS_LAYOUT_MAX_SERVERS},
+                           {.name = "--server-size",
+                            .value = "BYTES",
+                            .kind = Kind::size,
+                            .help = "bytes of a server: a power of two from 16M to 1T",
+                            .fallback = "16M",
+                            .min = 1,
+                            .max = uint64_t(1) << (DS_LAYOUT_SERVER_SHIFT + DS_LAYOUT_MAX_K)},
+                           {.name = "--access",
+                            .value = "RWA",
+                            .help = "r read, w write, a atomics: what may be had (default rwa)"}},
+                .examples = {{"space create --servers 2 --fabric local:/tmp/pool",
+                              "a pool of two servers in a file"}},
+                .run = space_create,
+                .details =
+                    "It needs neither the kernel module nor root. Processes that open the file "
+                    "with the same --fabric share its memory; server i counts as node i + 1. The "
+                    "file takes room on the disk only where something was written.",
             },
             {
                 .name = "del",

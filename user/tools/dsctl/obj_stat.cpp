@@ -102,7 +102,7 @@ Exit show(Call &call) {
         throw usage("--csv and --json are both given");
     if (call.has("--count") && !call.has("--watch"))
         throw usage("--count goes with --watch");
-    Kernel kernel;
+    Kernel kernel(call);
     if (call.has("--csv"))
         call.out.line("time,object,counter,value");
     if (auto period = call.maybe("--watch"))

@@ -20,6 +20,7 @@ struct Settings {
     bool progress = false;
     std::string color = "auto";
     std::optional<uint64_t> timeout_ms;
+    std::optional<std::string> fabric;
 };
 
 enum class Style { plain, good, bad, warning, dim };

@@ -235,6 +235,8 @@ void Parser::set_global(std::string_view name, const std::string &value) {
         settings.progress = true;
     else if (name == "--timeout")
         settings.timeout_ms = parse_duration(value);
+    else if (name == "--fabric")
+        settings.fabric = value;
     else if (name == "--color")
         settings.color = value;
     else if (name == "--help")

@@ -3,16 +3,31 @@
 
 #include <cerrno>
 
+#include "fabric_choice.hpp"
 #include "units.hpp"
 
 namespace dsctl {
 
 namespace {
 
-ds_fabric *open_fabric() {
+ds_fabric *open_local(const std::string &path) {
+    std::string device = DS_LOCAL_PREFIX + path;
+    ds_fabric_options options{};
     ds_fabric *fabric = nullptr;
-    int rc = ds_fabric_open(nullptr, &fabric);
 
+    options.size = sizeof(options);
+    options.device = device.c_str();
+    if (int rc = ds_fabric_open(&options, &fabric); rc < 0)
+        throw local_error(rc, path);
+    return fabric;
+}
+
+ds_fabric *open_fabric(const Settings &settings) {
+    ds_fabric *fabric = nullptr;
+
+    if (auto path = local_file(settings))
+        return open_local(*path);
+    int rc = ds_fabric_open(nullptr, &fabric);
     if (rc == -ENXIO || rc == -ENOENT || rc == -ENODEV)
         throw Error(
             Exit::unreachable, "DS-DEV-002",
@@ -34,7 +49,8 @@ ds_space *open_space(ds_fabric *fabric, uint32_t number, uint32_t access) {
 
     if (rc == -ENOENT)
         throw from_errno("SPC", ENOENT, format("there is no space %u", number),
-                         "look at 'dsctl space show'; make one with 'dsctl seg attach'");
+                         "look at 'dsctl space show'; make one with 'dsctl seg attach', or in a "
+                         "file with 'dsctl space create'");
     if (rc == -EACCES)
         throw from_errno("SPC", EACCES, format("space %u does not grant this access", number),
                          "look at its access and user with 'dsctl space show'");
@@ -53,9 +69,9 @@ ds_buffer *open_buffer(ds_fabric *fabric, size_t length) {
     if (rc == -E2BIG && ds_fabric_limits(fabric, &limits) == 0)
         throw from_errno("BUF", E2BIG,
                          "cannot make a buffer of " + bytes_text(length) +
-                             ": this module allows a program " + bytes_text(limits.max_buf_bytes),
+                             ": the fabric allows a program " + bytes_text(limits.max_buf_bytes),
                          "use less at a time, for 'dsctl mem bench' a smaller --size or --depth, "
-                         "or load ds.ko with a larger max_buf_mb");
+                         "or if it is ds.ko load it with a larger max_buf_mb");
     if (rc < 0)
         throw from_errno(
             "BUF", -rc,
@@ -92,7 +108,7 @@ std::span<std::byte> Buffer::bytes() const {
 }
 
 Remote::Remote(const Call &call, uint32_t access)
-    : fabric_(open_fabric(), ds_fabric_close),
+    : fabric_(open_fabric(call.settings), ds_fabric_close),
       space_(nullptr, ds_space_close),
       number_(static_cast<uint32_t>(call.number("--space"))),
       timeout_ms_(call.timeout_ms(DS_TIMEOUT_DEFAULT)) {

@@ -35,6 +35,11 @@ constinit const Param domain_option{.name = "--domain",
                                     .min = 1,
                                     .max = 65535};
 
+uint32_t shift_for(uint64_t bytes) {
+    return std::max<uint32_t>(static_cast<uint32_t>(std::bit_width(bytes - 1)),
+                              DS_LAYOUT_SERVER_SHIFT);
+}
+
 std::optional<uint32_t> chosen_shift(const Call &call) {
     if (call.has("--size") && call.has("--shift"))
         throw usage("--size and --shift say the same: give one of them");
@@ -43,8 +48,7 @@ std::optional<uint32_t> chosen_shift(const Call &call) {
     auto size = call.maybe("--size");
     if (!size)
         return std::nullopt;
-    uint32_t shift = static_cast<uint32_t>(std::bit_width(*size - 1));
-    return std::max<uint32_t>(shift, DS_LAYOUT_SERVER_SHIFT);
+    return shift_for(*size);
 }
 
 std::optional<nl::Message> find_space(Kernel &kernel, uint32_t id) {

@@ -13,6 +13,9 @@ namespace dsctl {
 // A size that is no power of two is rounded up.
 std::optional<uint32_t> chosen_shift(const Call &call);
 
+// The log2 of a server that has room for so many bytes.
+uint32_t shift_for(uint64_t bytes);
+
 // The options that say what a new space is: --servers, --size, --shift.
 extern const Param servers_option;
 extern const Param size_option;
