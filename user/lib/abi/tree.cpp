@@ -9,6 +9,7 @@
 
 #include "abi/guard.hpp"
 #include "btree/tree.hpp"
+#include "store/label.hpp"
 
 using namespace ds::btree;
 using ds::abi::fill;
@@ -74,6 +75,9 @@ int one(ds_tree *tree, uint32_t opcode, uint64_t key, uint64_t &value) {
 int ds_tree_create(ds_space *space, uint32_t id) {
     return guard([&] {
         std::unique_ptr<Tree> tree;
+        uint64_t store;
+        if (int rc = ds::store::read_label(space, store); rc != -ENOENT)
+            return rc < 0 ? rc : -EBUSY;
         if (int rc = make(space, id, {}, true, tree); rc < 0)
             return rc;
         return run(*tree, [](Tree &t) { return t.create(); });

@@ -50,6 +50,8 @@ Exit tree_create(Call &call) {
     if (rc == -EEXIST)
         throw from_errno("TRE", EEXIST, format("there is a tree %u already", id),
                          "choose another number; look at 'dsctl tree show'");
+    if (rc == -EBUSY)
+        throw from_errno("TRE", EBUSY, "the space is an object store's", "use another space");
     if (rc == -ENOENT)
         throw from_errno("TRE", EEXIST, "the space holds something else than trees",
                          "use a space that is all zeros");

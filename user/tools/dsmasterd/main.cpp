@@ -16,6 +16,7 @@
 #include "fabric/handles.hpp"
 #include "folder.hpp"
 #include "master.hpp"
+#include "pool/superblock.hpp"
 #include "store/label.hpp"
 #include "store/store.hpp"
 
@@ -167,14 +168,33 @@ void compare(const Shape &shape, const Shape &found) {
                       "give the space its old shape, or make a store in another folder");
 }
 
+// May a new store have the space?
+void check_unused(ds_space *space) {
+    uint64_t label;
+    ds_tree_info trees[DS_TREE_MAX_ID];
+    if (ds::store::read_label(space, label) == 0)
+        throw Refused("the space belongs to another store",
+                      "start with the folder of that one, or choose another space", 5);
+    if (ds_tree_list(space, trees) > 0)
+        throw Refused("there are trees in the space", "choose another space", 5);
+}
+
+// Makes the space a pool, if it is none, and this store's.
+int take_space(ds_space *space, uint64_t store) {
+    int rc = ds::pool::Pool::format(space);
+    if (rc == -EEXIST)
+        rc = ds::pool::check_superblock(space);
+    if (rc == -ENOENT || rc == -EINVAL)
+        throw Refused("the space holds something else", "use a space that is all zeros", 5);
+    return rc < 0 ? rc : ds::store::write_label(space, store);
+}
+
 // Is the space this store's? With no objects yet it may become so.
 void check_label(ds_space *space, uint64_t store, bool empty) {
     uint64_t label = 0;
     int rc = ds::store::read_label(space, label);
     if (rc == -ENOENT && empty) {
-        rc = ds::pool::Pool::format(space);
-        if (rc == 0 || rc == -EEXIST)
-            rc = ds::store::write_label(space, store);
+        rc = take_space(space, store);
         if (rc == 0)
             return;
     }
@@ -200,10 +220,7 @@ int run(const Options &options) {
                       "start without --create", 5);
     if (!shape) {
         shape = shape_for(handles, random_number());
-        uint64_t label;
-        if (ds::store::read_label(handles.space, label) == 0)
-            throw Refused("the space belongs to another store",
-                          "start with the folder of that one, or choose another space", 5);
+        check_unused(handles.space);
         catalogue.make(*shape);
     }
     compare(*shape, shape_for(handles, shape->store));

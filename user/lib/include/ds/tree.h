@@ -45,7 +45,8 @@ struct ds_tree;
  * @space: the pool; it becomes one if all of its first KiB is zero
  * @id: number of the tree, 1 to DS_TREE_MAX_ID
  *
- * Return: 0, or -EEXIST: there is one; -EINVAL: @id; -ENOSPC: the pool is full;
+ * Return: 0, or -EEXIST: there is one; -EBUSY: the space is an object store's;
+ * -ENOENT: it holds something else; -EINVAL: @id; -ENOSPC: the pool is full;
  * -EUSERS: it has as many clients as it can have.
  */
 int ds_tree_create(struct ds_space *space, uint32_t id);
