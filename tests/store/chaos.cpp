@@ -13,6 +13,7 @@
 // acknowledged: whatever is killed, the object is one of these two.
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -332,6 +333,7 @@ public:
             std::abort();
         if (pid_ > 0)
             return;
+        prctl(PR_SET_PDEATHSIG, SIGKILL);  // nobody outlives the one who kills
         int fd = open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
         if (!log.empty())
             dup2(fd, 1), dup2(fd, 2);
@@ -394,9 +396,7 @@ public:
         }
         bury();
         shared->stop = 1;
-        for (auto &client : clients_)
-            if (int status = client->wait(); !is_kill(status) && status != 0)
-                violation("a client ended", std::to_string(status));
+        let_end();
         restart_plain();
     }
 
@@ -408,6 +408,20 @@ public:
 
 private:
     static bool is_kill(int status) { return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL; }
+
+    // The clients end; what they still wait for, a master has to answer.
+    void let_end() {
+        for (auto &client : clients_) {
+            int status = 0, dead;
+            while (!client->ended(status)) {
+                if (master_->ended(dead))
+                    start_master(false, false);
+                std::this_thread::sleep_for(std::chrono::milliseconds(10));
+            }
+            if (!is_kill(status) && status != 0)
+                violation("a client ended", std::to_string(status));
+        }
+    }
 
     // Those who are dead live again. Returns how many there were.
     uint64_t bury() {

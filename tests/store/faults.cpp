@@ -638,5 +638,7 @@ int main() {
         cmocka_unit_test(a_put_may_be_given_up),
         cmocka_unit_test(no_room_for_metadata),
     };
-    return cmocka_run_group_tests(tests, nullptr, nullptr);
+    int failed = cmocka_run_group_tests(tests, nullptr, nullptr);
+    Master::kill_all();
+    return failed;
 }

@@ -12,6 +12,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -66,6 +67,7 @@ public:
             _exit(127);
         }
         close(out[1]);
+        alive().insert(pid_);
         out_ = out[0];
         // Until it is ready, or has said why it is not.
         char c;
@@ -91,6 +93,7 @@ public:
         if (pid_ <= 0)
             return -1;
         waitpid(pid_, &status, 0);
+        alive().erase(pid_);
         pid_ = -1;
         char text[4096];
         for (ssize_t n; (n = read(out_, text, sizeof(text))) > 0;)
@@ -98,10 +101,21 @@ public:
         return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     }
 
+    /// Those that a test which failed has left behind.
+    static void kill_all() {
+        for (pid_t pid : alive())
+            kill(pid, SIGKILL);
+    }
+
     /// What it has said: the first line, or when it has ended all.
     const std::string &said() const { return said_; }
 
 private:
+    static std::set<pid_t> &alive() {
+        static std::set<pid_t> pids;
+        return pids;
+    }
+
     pid_t pid_;
     int out_;
     std::string said_;

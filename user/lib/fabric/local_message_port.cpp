@@ -196,7 +196,8 @@ int LocalPort::hand_out(ds_ioc_msg_recv &message) {
         pending_[message.out_cookie] = first.from;
     }
     if (!first.payload.empty())
-        std::memcpy(reinterpret_cast<void *>(message.data), first.payload.data(),
+        std::memcpy(reinterpret_cast<void *>(message.data),
+                    first.payload.data(),  // NOLINT(performance-no-int-to-ptr)
                     first.payload.size());
     queue_.pop_front();
     return 0;
@@ -213,7 +214,8 @@ int LocalPort::reply(const ds_ioc_msg_reply &message) {
     if (!to)
         return -ENOENT;
     Frame frame{.type = Frame::reply, .status = message.status};
-    auto *data = reinterpret_cast<const std::byte *>(message.data);
+    auto *data =
+        reinterpret_cast<const std::byte *>(message.data);  // NOLINT(performance-no-int-to-ptr)
     // It waits for this one, so there is room for it, or it is gone.
     return send_frame(to->fd.get(), frame, {data, message.length}) < 0 ? -ENOENT : 0;
 }

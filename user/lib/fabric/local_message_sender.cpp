@@ -56,7 +56,8 @@ int LocalSender::connect(uint32_t port, Fd &connection) const {
 // Sends it through a connection that a service holds, as far as one can know.
 int LocalSender::start(const ds_ioc_msg_send &message, uint64_t deadline, Fd &connection) {
     Frame frame{.type = message.flags & DS_SEND_ONE_WAY ? Frame::one_way : Frame::request};
-    std::span payload(reinterpret_cast<const std::byte *>(message.data), message.length);
+    std::span payload(reinterpret_cast<const std::byte *>(message.data),
+                      message.length);  // NOLINT(performance-no-int-to-ptr)
     for (;;) {
         bool used = take_idle(message.service, connection);
         if (!used)
@@ -106,7 +107,8 @@ int LocalSender::finish(ds_ioc_msg_send &message, uint64_t deadline, const Fd &c
     if (message.out_reply_length > message.reply_size)
         return -EMSGSIZE;
     if (length > 0)
-        std::memcpy(reinterpret_cast<void *>(message.reply), payload.data(),
+        std::memcpy(reinterpret_cast<void *>(message.reply),
+                    payload.data(),  // NOLINT(performance-no-int-to-ptr)
                     static_cast<size_t>(length));
     return 0;
 }
