@@ -178,7 +178,7 @@ check "bench" run 0 '"executed":64,"not_executed":0,"unknown":0' dsctl -j mem be
 check "bench --sync" run 0 '"mode":"sync"' dsctl -j mem bench 0x10000000 --count 4 --op add --sync
 check "a buffer beyond max_buf_mb" refused 1 'allows a program 1 GiB \(DS-BUF-007\)' \
 	dsctl mem bench 0x10000000 --size 4M --depth 512
-check "and how to allow it" grep -q 'fix: .*--size or --depth, or load ds.ko with a larger max_buf_mb' /tmp/err
+check "and how to allow it" grep -q 'fix: .*--size or --depth; ds.ko allows more with a larger max_buf_mb' /tmp/err
 check "progress" run 0 'bench: .* % of 3 s' dsctl --progress mem bench 0x10000000 --seconds 3
 
 # -- faults --

@@ -70,8 +70,8 @@ ds_buffer *open_buffer(ds_fabric *fabric, size_t length) {
         throw from_errno("BUF", E2BIG,
                          "cannot make a buffer of " + bytes_text(length) +
                              ": the fabric allows a program " + bytes_text(limits.max_buf_bytes),
-                         "use less at a time, for 'dsctl mem bench' a smaller --size or --depth, "
-                         "or if it is ds.ko load it with a larger max_buf_mb");
+                         "use less at a time, for 'dsctl mem bench' a smaller --size or --depth; "
+                         "ds.ko allows more with a larger max_buf_mb");
     if (rc < 0)
         throw from_errno(
             "BUF", -rc,
