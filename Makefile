@@ -61,8 +61,10 @@ demo: all
 	scripts/demo
 
 TESTS	?= $(sort $(wildcard tests/*/run.d/*))
+# Two at a time where there is room for twice three machines.
+LANES	?= $(shell awk '/^MemAvailable/ { print $$2 > 8000000 ? 2 : 1 }' /proc/meminfo)
 test: all unit
-	tests/run $(TESTS)
+	tests/run --lanes $(LANES) $(TESTS)
 
 bench: all
 	bench/run $(BENCH)

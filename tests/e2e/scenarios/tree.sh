@@ -7,7 +7,7 @@
 . /share/lib.sh
 plan 17
 
-keys=$(counts 3000 100000)
+keys=$(counts 1000 100000)
 configure
 for node in 2 3; do lend "$node" 16M > /dev/null; done
 for node in 1 2; do pool "$node" 2 3; done
@@ -19,7 +19,7 @@ check "keys" dsctl -q tree bench --op put --keys "$keys" --depth 16
 
 # costs OPERATION ROUND_TRIPS [OPTION...]: of each, exactly
 costs() {
-	dsctl -j tree bench --op "$1" --keys "$keys" --count 1600 "${@:3}" > /run/bench || return
+	dsctl -j tree bench --op "$1" --keys "$keys" --count 480 "${@:3}" > /run/bench || return
 	is "$1 ${*:3}: $2 round trips" "$(number round_trips /run/bench)" "$2"
 }
 costs get 1
@@ -32,9 +32,9 @@ costs get 0.0625 --depth 16
 sent() { cat /sys/class/infiniband/rxe0/ports/1/hw_counters/sent_pkts; }
 duplicates() { cat /sys/class/infiniband/rxe0/ports/1/hw_counters/duplicate_request; }
 before=$(sent)
-dsctl -q tree bench --op get --keys "$keys" --count 100 > /dev/null
+dsctl -q tree bench --op get --keys "$keys" --count 50 > /dev/null
 middle=$(sent)
-dsctl -q tree bench --op get --keys "$keys" --count 1100 > /dev/null
+dsctl -q tree bench --op get --keys "$keys" --count 1050 > /dev/null
 lookups=$((($(sent) - middle) - (middle - before)))
 echo "# 1,000 lookups more sent $lookups packets more; duplicates: $(duplicates)"
 check "a lookup is one packet out" [ $((lookups > 950 && lookups < 1100)) = 1 ]
