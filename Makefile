@@ -62,7 +62,7 @@ demo: all
 
 TESTS	?= $(sort $(wildcard tests/*/run.d/*))
 # Two at a time where there is room for twice three machines.
-LANES	?= $(shell awk '/^MemAvailable/ { print $$2 > 8000000 ? 2 : 1 }' /proc/meminfo)
+LANES	?= $(shell awk '/^MemAvailable/ { print ($$2 > 8000000 ? 2 : 1) }' /proc/meminfo)
 test: all unit
 	tests/run --lanes $(LANES) $(TESTS)
 

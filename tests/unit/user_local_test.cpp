@@ -249,12 +249,7 @@ void what_there_is_not(void **) {
     segment.length = 4096;
     segment.access = DS_ACCESS_ALL;
     ds_segment *made;
-    ds_service *service;
-    ds_reply reply{};
     assert_int_equal(ds_segment_create(c.fabric, &segment, &made), -EOPNOTSUPP);
-    assert_int_equal(ds_service_bind(c.fabric, 0x100, 1, &service), -EOPNOTSUPP);
-    assert_int_equal(ds_message_send(c.fabric, 1, 0x100, nullptr, 0, 0), -EOPNOTSUPP);
-    assert_int_equal(ds_message_call(c.fabric, 1, 0x100, nullptr, 0, 0, &reply), -EOPNOTSUPP);
     assert_int_equal(ds_node_alive(c.fabric, 0), -ENOENT);
     assert_int_equal(ds_node_alive(c.fabric, 1), 1);
     assert_int_equal(ds_node_alive(c.fabric, 2), 1);
