@@ -7,25 +7,21 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/timerfd.h>
-#include <time.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <climits>
 
+#include "fabric/clock.hpp"
+
 namespace ds::fabric {
 namespace {
 
 constexpr uint64_t ms = 1'000'000;      // ns
-constexpr uint64_t s = 1'000 * ms;      // ns
 constexpr uint64_t ask_pause = 2 * ms;  // until a full queue pair is asked again
 constexpr size_t page = 4096;
 
 constexpr unsigned index_bits = 16;
-
-timespec to_timespec(uint64_t ns) {
-    return {.tv_sec = static_cast<time_t>(ns / s), .tv_nsec = static_cast<long>(ns % s)};
-}
 
 uint64_t address(const void *p) {
     return reinterpret_cast<uintptr_t>(p);
@@ -415,15 +411,11 @@ void KernelFabric::drain(uint64_t deadline) {
 // ---- Clock ----
 
 uint64_t KernelFabric::now_ns() const {
-    timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return static_cast<uint64_t>(now.tv_sec) * s + static_cast<uint64_t>(now.tv_nsec);
+    return monotonic_ns();
 }
 
 void KernelFabric::sleep_until(uint64_t ns) {
-    timespec until = to_timespec(ns);
-    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr) == EINTR) {
-    }
+    sleep_until_monotonic(ns);
 }
 
 // ---- Messages ----

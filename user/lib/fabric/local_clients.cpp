@@ -6,6 +6,8 @@
 
 #include <cerrno>
 
+#include "fabric/clock.hpp"
+
 namespace ds::fabric {
 namespace {
 
@@ -31,12 +33,6 @@ uint32_t under_way(uint64_t word) {
 // Incarnations wrap, so it is the shorter way that counts. 0 is before all.
 bool is_before(uint16_t incarnation, uint16_t other) {
     return incarnation == 0 || static_cast<int16_t>(other - incarnation) > 0;
-}
-
-uint64_t now_ns() {
-    timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return static_cast<uint64_t>(now.tv_sec) * 1000 * ms + static_cast<uint64_t>(now.tv_nsec);
 }
 
 void pause() {
@@ -105,7 +101,7 @@ int LocalClients::withdraw() {
     while (incarnation_of(before) == owner.incarnation &&
            !word.compare_exchange_weak(before, before | fenced)) {
     }
-    if (!wait_for_none(owner, now_ns() + withdraw_patience, false))
+    if (!wait_for_none(owner, monotonic_ns() + withdraw_patience, false))
         return -ETIMEDOUT;
     self_ = Owner{};
     return lock(F_UNLCK, owner);
@@ -136,7 +132,7 @@ bool LocalClients::wait_for_none(Owner owner, uint64_t deadline, bool or_dead) c
             return true;
         if (or_dead && !alive(owner))
             return true;
-        if (now_ns() >= deadline)
+        if (monotonic_ns() >= deadline)
             return false;
         pause();
     }

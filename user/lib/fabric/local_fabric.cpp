@@ -4,13 +4,13 @@
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/timerfd.h>
-#include <time.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <climits>
 
+#include "fabric/clock.hpp"
 #include "fabric/local_memory.hpp"
 
 extern "C" {
@@ -21,7 +21,6 @@ namespace ds::fabric {
 namespace {
 
 constexpr uint64_t ms = 1'000'000;  // ns
-constexpr uint64_t s = 1'000 * ms;  // ns
 constexpr size_t page = 4096;
 
 constexpr size_t max_spaces = 1024, max_buffers = 4096, max_services = 64;
@@ -36,10 +35,6 @@ constexpr Limits local_limits{
     .max_buf_bytes = 1 << 30,
     .features = 0,
 };
-
-timespec to_timespec(uint64_t ns) {
-    return {.tv_sec = static_cast<time_t>(ns / s), .tv_nsec = static_cast<long>(ns % s)};
-}
 
 bool is_atomic(const ds_op &op) {
     return op.opcode == DS_OP_CAS || op.opcode == DS_OP_FETCH_ADD;
@@ -397,15 +392,11 @@ void LocalFabric::drain(uint64_t) {
 // ---- Clock ----
 
 uint64_t LocalFabric::now_ns() const {
-    timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return static_cast<uint64_t>(now.tv_sec) * s + static_cast<uint64_t>(now.tv_nsec);
+    return monotonic_ns();
 }
 
 void LocalFabric::sleep_until(uint64_t ns) {
-    timespec until = to_timespec(ns);
-    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr) == EINTR) {
-    }
+    sleep_until_monotonic(ns);
 }
 
 // ---- Messages ----

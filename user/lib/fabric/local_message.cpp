@@ -6,7 +6,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <time.h>
 
 #include <algorithm>
 #include <array>
@@ -15,6 +14,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+
+#include "fabric/clock.hpp"
 
 namespace ds::fabric {
 namespace {
@@ -67,7 +68,7 @@ ssize_t receive_frame(int fd, Frame &frame, std::span<std::byte> payload) {
 
 int wait_for(int fd, short events, uint64_t deadline) {
     for (;;) {
-        uint64_t now = local_clock();
+        uint64_t now = monotonic_ns();
         if (now >= deadline)
             return -ETIMEDOUT;
         pollfd ready{fd, events, 0};
@@ -78,12 +79,6 @@ int wait_for(int fd, short events, uint64_t deadline) {
         if (n < 0 && errno != EINTR)
             return -errno;
     }
-}
-
-uint64_t local_clock() {
-    timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return static_cast<uint64_t>(now.tv_sec) * 1000 * ms + static_cast<uint64_t>(now.tv_nsec);
 }
 
 int PortFolder::locate(const char *path, PortFolder &folder) {

@@ -47,9 +47,6 @@ ssize_t receive_frame(int fd, Frame &frame, std::span<std::byte> payload);
 /// Waits until @p fd is ready for @p events. 0, or -ETIMEDOUT at @p deadline (ns).
 int wait_for(int fd, short events, uint64_t deadline);
 
-/// Nanoseconds, monotonic.
-uint64_t local_clock();
-
 /// The folder PATH.ports of the sockets.
 class PortFolder {
 public:

@@ -12,6 +12,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "fabric/clock.hpp"
+
 namespace ds::fabric {
 namespace {
 
@@ -163,7 +165,7 @@ void LocalPort::drop(int fd) {
 // ---- What the service does ----
 
 int LocalPort::receive(ds_ioc_msg_recv &message) {
-    uint64_t deadline = local_clock() + message.timeout_ms * ms;
+    uint64_t deadline = monotonic_ns() + message.timeout_ms * ms;
     for (;;) {
         {
             std::lock_guard guard(lock_);

@@ -10,6 +10,8 @@
 
 #include <ds/fabric.h>
 
+#include "fabric/clock.hpp"
+
 namespace ds::fabric {
 namespace {
 
@@ -29,7 +31,7 @@ int LocalSender::send(ds_ioc_msg_send &message) {
     if (message.node < 1 || message.node > nodes_)
         return -ENOTCONN;
     uint32_t patience = message.timeout_ms ? message.timeout_ms : DS_TIMEOUT_DEFAULT;
-    uint64_t deadline = local_clock() + patience * ms;
+    uint64_t deadline = monotonic_ns() + patience * ms;
 
     Fd connection;
     if (int rc = start(message, deadline, connection); rc < 0)

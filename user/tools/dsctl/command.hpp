@@ -48,6 +48,16 @@ struct Param {
     bool is_needed() const { return is_option() ? required : !optional; }
 };
 
+// --space of the verbs that work in one.
+inline constexpr Param space_option{.name = "--space",
+                                    .value = "S",
+                                    .kind = Kind::number,
+                                    .help = "number of the space",
+                                    .fallback = "1",
+                                    .names = "spaces",
+                                    .min = 1,
+                                    .max = UINT32_MAX};
+
 using Function = Exit (*)(Call &);
 
 struct Example {

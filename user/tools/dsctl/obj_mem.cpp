@@ -6,14 +6,6 @@ namespace dsctl {
 
 namespace {
 
-constexpr Param space{.name = "--space",
-                      .value = "S",
-                      .kind = Kind::number,
-                      .help = "number of the space",
-                      .fallback = "1",
-                      .names = "spaces",
-                      .min = 1,
-                      .max = UINT32_MAX};
 constexpr Param address{.name = "ADDR", .kind = Kind::number, .help = "address in the space"};
 constexpr Param length{
     .name = "LEN", .kind = Kind::size, .help = "bytes, as 64, 4K or 16M", .min = 1};
@@ -55,7 +47,7 @@ const Object object{
                 .summary = "Read bytes and show them.",
                 .params = {address,
                            length,
-                           space,
+                           space_option,
                            {.name = "--out",
                             .value = "FILE",
                             .kind = Kind::file,
@@ -71,7 +63,7 @@ const Object object{
                            {.name = "DATA",
                             .help = "text to write; - or nothing: standard input",
                             .optional = true},
-                           space,
+                           space_option,
                            {.name = "--hex", .help = "DATA is hexadecimal digits"},
                            {.name = "--file",
                             .value = "FILE",
@@ -92,7 +84,7 @@ const Object object{
                     {{.name = "ADDR", .kind = Kind::number, .help = "address, a multiple of 8"},
                      {.name = "OLD", .kind = Kind::word, .help = "value to compare with"},
                      {.name = "NEW", .kind = Kind::word, .help = "value to store if it is equal"},
-                     space},
+                     space_option},
                 .examples = {{"mem cas 0x10200000 0 1", "take a lock, if it is free"}},
                 .run = mem_cas,
                 .details =
@@ -105,7 +97,7 @@ const Object object{
                 .params =
                     {{.name = "ADDR", .kind = Kind::number, .help = "address, a multiple of 8"},
                      {.name = "N", .kind = Kind::word, .help = "number to add, may be negative"},
-                     space},
+                     space_option},
                 .examples = {{"mem add 0x10200000 1", "count"},
                              {"-q mem add 0x10200000 -1", "count down, print the old value only"}},
                 .run = mem_add,
@@ -116,7 +108,7 @@ const Object object{
             {
                 .name = "fill",
                 .summary = "Write one byte, or a pattern, to a run of addresses.",
-                .params = {address, length, byte, space, pattern},
+                .params = {address, length, byte, space_option, pattern},
                 .examples = {{"mem fill 0x10200000 1M 0", "zero 1 MiB"},
                              {"mem fill 0x10200000 1M --pattern 7",
                               "bytes that 'mem verify --pattern 7' knows"}},
@@ -125,7 +117,7 @@ const Object object{
             {
                 .name = "verify",
                 .summary = "Check that a run of addresses holds what 'fill' wrote.",
-                .params = {address, length, byte, space, pattern},
+                .params = {address, length, byte, space_option, pattern},
                 .examples = {{"mem verify 0x10200000 1M 0", "is it all zero?"},
                              {"mem verify 0x10300000 64K --pattern 7", "any part of a pattern"}},
                 .run = mem_verify,
@@ -135,7 +127,7 @@ const Object object{
             {
                 .name = "put",
                 .summary = "Store a file in the space.",
-                .params = {file, maybe_address, space, at, stripe},
+                .params = {file, maybe_address, space_option, at, stripe},
                 .examples = {{"mem put image 0x10200000",
                               "the file, from this address on over the servers"},
                              {"mem put image --at 0x10200000 --stripe 64K",
@@ -149,7 +141,7 @@ const Object object{
             {
                 .name = "get",
                 .summary = "Copy a run of the space into a file.",
-                .params = {file, maybe_address, maybe_length, space, at, at_length, stripe},
+                .params = {file, maybe_address, maybe_length, space_option, at, at_length, stripe},
                 .examples = {{"mem get image 0x10200000 8M", "8 MiB into a file"},
                              {"mem get - --at 0x10200000 --length 8M --stripe 64K",
                               "what was put in stripes, to standard output"}},
@@ -161,7 +153,7 @@ const Object object{
                 .summary = "Measure operations: rate and quantiles of their times.",
                 .params =
                     {address,
-                     space,
+                     space_option,
                      {.name = "--op",
                       .value = "OP",
                       .kind = Kind::choice,

@@ -198,14 +198,6 @@ constexpr Param maybe_key{
     .name = "KEY", .help = "of an object; nothing: the store", .optional = true};
 constexpr Param prefix{.name = "PREFIX", .help = "what keys begin with", .optional = true};
 constexpr Param file{.name = "FILE", .kind = Kind::file, .help = "file, - for standard output"};
-constexpr Param space{.name = "--space",
-                      .value = "S",
-                      .kind = Kind::number,
-                      .help = "number of the store's space",
-                      .fallback = "1",
-                      .names = "spaces",
-                      .min = 1,
-                      .max = UINT32_MAX};
 constexpr Param node{.name = "--node",
                      .value = "N",
                      .kind = Kind::number,
@@ -240,7 +232,7 @@ const Object object{
                       .min = 1,
                       .max = DS_STORE_MAX_REPLICAS},
                      {.name = "--new", .help = "fail if there is such an object"},
-                     space,
+                     space_option,
                      node,
                      port},
                 .examples = {{"obj put kernel /boot/vmlinuz --replicas 2",
@@ -267,7 +259,7 @@ const Object object{
                             .help = "fail if the newest version is earlier",
                             .fallback = "0",
                             .max = INT64_MAX},
-                           space,
+                           space_option,
                            node,
                            port},
                 .examples = {{"obj get kernel vmlinuz", "into the file vmlinuz"},
@@ -278,7 +270,7 @@ const Object object{
             {
                 .name = "del",
                 .summary = "Delete an object.",
-                .params = {key, space, node, port},
+                .params = {key, space_option, node, port},
                 .examples = {{"obj del kernel", "delete it"}},
                 .run = del,
             },
@@ -295,7 +287,7 @@ const Object object{
                             .help = "at most so many",
                             .fallback = "1000000",
                             .min = 1},
-                           space,
+                           space_option,
                            node,
                            port},
                 .examples = {{"obj show", "all of them"},
@@ -305,7 +297,7 @@ const Object object{
             {
                 .name = "stat",
                 .summary = "Show an object, or how full the store is.",
-                .params = {maybe_key, space, node, port},
+                .params = {maybe_key, space_option, node, port},
                 .examples = {{"obj stat", "space of the store and of its servers"},
                              {"obj stat kernel", "length and version of an object"}},
                 .run = stat,
@@ -313,7 +305,7 @@ const Object object{
             {
                 .name = "check",
                 .summary = "Read all replicas of objects and compare them with their checksums.",
-                .params = {prefix, space, node, port},
+                .params = {prefix, space_option, node, port},
                 .examples = {{"obj check", "all objects"}},
                 .run = check,
             },

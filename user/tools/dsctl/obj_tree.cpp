@@ -6,14 +6,6 @@ namespace dsctl {
 
 namespace {
 
-constexpr Param space{.name = "--space",
-                      .value = "S",
-                      .kind = Kind::number,
-                      .help = "number of the space",
-                      .fallback = "1",
-                      .names = "spaces",
-                      .min = 1,
-                      .max = UINT32_MAX};
 constexpr Param tree{.name = "--tree",
                      .value = "ID",
                      .kind = Kind::number,
@@ -48,7 +40,7 @@ const Object object{
             {
                 .name = "show",
                 .summary = "List the trees of a space.",
-                .params = {space},
+                .params = {space_option},
                 .examples = {{"tree show", "numbers, heights and roots"}},
                 .run = tree_show,
             },
@@ -60,7 +52,7 @@ const Object object{
                             .help = "number of the tree",
                             .min = 1,
                             .max = DS_TREE_MAX_ID},
-                           space},
+                           space_option},
                 .examples = {{"tree create 1", "the first tree of space 1"}},
                 .run = tree_create,
                 .details = "A space of zeros becomes a pool with the first tree. One that holds "
@@ -69,7 +61,7 @@ const Object object{
             {
                 .name = "get",
                 .summary = "Look a key up.",
-                .params = {key, tree, space, cache},
+                .params = {key, tree, space_option, cache},
                 .examples = {{"tree get 42", "print its value"}},
                 .run = tree_get,
                 .details = "Status 4 if it is not there.",
@@ -80,7 +72,7 @@ const Object object{
                 .params = {key,
                            number,
                            tree,
-                           space,
+                           space_option,
                            cache,
                            {.name = "--upsert", .help = "also if it is there: give it this value"}},
                 .examples = {{"tree put 42 1000", "a new key"},
@@ -91,7 +83,7 @@ const Object object{
             {
                 .name = "update",
                 .summary = "Change the value of a key that is there.",
-                .params = {key, number, tree, space, cache},
+                .params = {key, number, tree, space_option, cache},
                 .examples = {{"tree update 42 2000", "a new value"}},
                 .run = tree_update,
                 .details = "Status 4 if it is not there.",
@@ -109,7 +101,7 @@ const Object object{
                             .help = "largest key wanted (default: the largest there is)",
                             .optional = true},
                            tree,
-                           space,
+                           space_option,
                            cache,
                            {.name = "--limit",
                             .value = "N",
@@ -136,7 +128,7 @@ const Object object{
                 .summary = "Fill a tree from a file.",
                 .params = {file,
                            tree,
-                           space,
+                           space_option,
                            cache,
                            {.name = "--insert",
                             .help = "add the keys one by one to what is there; known keys get "
@@ -149,7 +141,7 @@ const Object object{
             {
                 .name = "verify",
                 .summary = "Look up every key of a file, and compare the values.",
-                .params = {file, tree, space, cache, depth},
+                .params = {file, tree, space_option, cache, depth},
                 .examples = {{"tree verify symbols --depth 16", "16 lookups at the same time"}},
                 .run = tree_verify,
                 .details = "Status 1 if one is missing or has another value.",
@@ -157,7 +149,7 @@ const Object object{
             {
                 .name = "check",
                 .summary = "Read the whole tree and name each defect.",
-                .params = {tree, space, cache},
+                .params = {tree, space_option, cache},
                 .examples = {{"tree check", "count keys and nodes, look for defects"}},
                 .run = tree_check,
                 .details = "Status 9 if there are defects. Others may use the tree meanwhile.",
@@ -192,7 +184,7 @@ const Object object{
                             .min = 1,
                             .max = DS_TREE_MAX_DEPTH},
                            tree,
-                           space,
+                           space_option,
                            cache},
                 .examples = {{"tree bench --op put --tree 2",
                               "store 10,000 keys in a tree of "
