@@ -28,10 +28,7 @@ static atomic_t ds_file_salt;
 
 static void ds_space_handle_close(void *object)
 {
-	struct ds_space_handle *sh = object;
-
-	ds_space_put(sh->space);
-	kfree(sh);
+	ds_space_handle_free(object);
 }
 
 static void ds_buffer_handle_close(void *object)

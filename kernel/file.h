@@ -12,6 +12,7 @@
 #include <uapi/ds/ioctl.h>
 #include "handle.h"
 
+struct ds_client;
 struct ds_file_ring;
 struct ds_port;
 struct ds_quota;
@@ -51,10 +52,13 @@ struct ds_file {
  * struct ds_space_handle - what the handle of a space names
  * @space: the space; a reference is held
  * @access: DS_ACCESS_* that were asked for and granted
+ * @client: the client that it is enrolled as, with a reference, or NULL; under
+ *	ds_file.lock
  */
 struct ds_space_handle {
 	struct ds_space		*space;
 	u32			access;
+	struct ds_client	*client;
 };
 
 /**
@@ -75,6 +79,12 @@ struct ds_port *ds_file_port(struct ds_file *file, u32 handle);
 
 /* ioctl.c */
 long ds_file_ioctl(struct file *filp, unsigned int cmd, unsigned long uarg);
+
+/* enroll.c: DS_IOC_ENROLL, DS_IOC_FENCE */
+int ds_file_enroll(struct ds_file *file, void *arg);
+void ds_file_undo_enroll(struct ds_file *file, void *arg);
+int ds_file_fence(struct ds_file *file, void *arg);
+void ds_space_handle_free(struct ds_space_handle *sh);
 
 /* submit.c: DS_IOC_SUBMIT */
 int ds_file_submit(struct ds_file *file, void *arg);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * DS: the ioctls of /dev/ds (contract: uapi/ds/ioctl.h), all but submit.c's.
+ * DS: the ioctls of /dev/ds (contract: uapi/ds/ioctl.h), all but submit.c's and enroll.c's.
  *
  * A call copies its struct in once, runs on the copy, and copies it back. If
  * that last step fails, what the call made is taken back: the caller could not
@@ -61,6 +61,7 @@ static int ds_ioctl_space_open(struct ds_file *file, void *p)
 	}
 	sh->space = space;
 	sh->access = arg->access;
+	sh->client = NULL;
 
 	layout = &space->layout;
 	arg->out_servers = layout->servers;
@@ -318,6 +319,8 @@ union ds_ioctl_arg {
 	struct ds_ioc_msg_send		msg_send;
 	struct ds_ioc_msg_recv		msg_recv;
 	struct ds_ioc_msg_reply		msg_reply;
+	struct ds_ioc_enroll		enroll;
+	struct ds_ioc_fence		fence;
 };
 
 /**
@@ -365,6 +368,9 @@ static const struct ds_ioctl ds_ioctls[] = {
 		 ds_ioctl_msg_recv, ds_undo_msg_recv),
 	DS_IOCTL(DS_IOC_MSG_REPLY, struct ds_ioc_msg_reply, reserved,
 		 ds_ioctl_msg_reply, NULL),
+	DS_IOCTL(DS_IOC_ENROLL, struct ds_ioc_enroll, out_token,
+		 ds_file_enroll, ds_file_undo_enroll),
+	DS_IOCTL(DS_IOC_FENCE, struct ds_ioc_fence, reserved, ds_file_fence, NULL),
 };
 
 /*

@@ -24,6 +24,7 @@
 #include "netlink.h"
 #include "params.h"
 #include "peer.h"
+#include "rdm/fence.h"
 #include "rdm/segment.h"
 #include "rdm/space.h"
 #include "tokens.h"
@@ -189,9 +190,12 @@ static int __init ds_init(void)
 	err = ds_space_init();
 	if (err)
 		goto err_segment;
-	err = ds_conn_init();
+	err = ds_fence_init();
 	if (err)
 		goto err_space;
+	err = ds_conn_init();
+	if (err)
+		goto err_fence;
 	err = ds_device_init();
 	if (err)
 		goto err_conn;
@@ -225,6 +229,8 @@ err_device:
 	ds_device_exit();
 err_conn:
 	ds_conn_exit();
+err_fence:
+	ds_fence_exit();
 err_space:
 	ds_space_exit();
 err_segment:
@@ -258,6 +264,7 @@ static void __exit ds_exit(void)
 	ds_conn_close_device(NULL, "the module is unloaded");
 	ds_device_exit();
 	ds_conn_exit();
+	ds_fence_exit();
 	ds_space_exit();
 	ds_segment_exit();
 	ds_msg_exit();

@@ -13,6 +13,7 @@
 #include <linux/uaccess.h>
 #include "buffer.h"
 #include "file.h"
+#include "rdm/client.h"
 #include "rdm/op.h"
 #include "rdm/space.h"
 #include "ring.h"
@@ -80,10 +81,14 @@ static void ds_submit_get_space(struct ds_file *file, struct ds_op_arg *arg)
 	sh = ds_handle_get(&file->tables[DS_HANDLE_SPACE], arg->op.space, &arg->error);
 	arg->space = NULL;
 	arg->access = 0;
+	arg->client = NULL;
 	if (sh) {
 		ds_space_get(sh->space);
 		arg->space = sh->space;
 		arg->access = sh->access;
+		arg->client = sh->client;
+		if (arg->client)
+			ds_client_get(arg->client);
 	}
 }
 
@@ -114,6 +119,7 @@ static void ds_submit_resolve(struct ds_file *file, struct ds_op_arg *args, u32 
 		if (before && ds_submit_same_space(before, arg) && before->space) {
 			arg->space = before->space;
 			arg->access = before->access;
+			arg->client = before->client;
 			arg->error = 0;
 		} else {
 			ds_submit_get_space(file, arg);
@@ -131,8 +137,11 @@ static void ds_submit_release(struct ds_op_arg *args, u32 count)
 	struct ds_op_arg *before = NULL, *arg;
 
 	for (arg = args; arg < args + count; before = arg++) {
-		if (arg->space && !(before && ds_submit_same_space(before, arg)))
+		if (arg->space && !(before && ds_submit_same_space(before, arg))) {
 			ds_space_put(arg->space);
+			if (arg->client)
+				ds_client_put(arg->client);
+		}
 		if (arg->buf && !(before && ds_submit_same_buf(before, arg)))
 			ds_buffer_put(arg->buf);
 	}

@@ -175,11 +175,11 @@ static struct ds_keyset *ds_keyset_create(const struct ds_seg_keys *first, struc
 	return keys;
 }
 
-static int ds_keyset_add(struct ds_keyset *keys, const struct ds_seg_keys *part, u64 owner)
+static int ds_keyset_add(struct ds_keyset *keys, const struct ds_seg_keys *part)
 {
 	u32 first = le32_to_cpu(part->first), count = le32_to_cpu(part->count);
 	struct ds_token_desc desc = { .type = DS_TOKEN_MR, .access = keys->access,
-				      .owner = owner };
+				      .owner = keys->segment };
 	u32 i;
 	int ret;
 
@@ -225,8 +225,9 @@ static struct ds_keyset *ds_attach_fetch(struct ds_attach *a, struct ds_conn *co
 				keys = NULL;
 				break;
 			}
+			keys->segment = a->segment;
 		}
-		ret = ds_keyset_add(keys, part, a->segment);
+		ret = ds_keyset_add(keys, part);
 		next += le32_to_cpu(part->count);
 	} while (!ret && next < keys->chunks);
 	kfree(part);

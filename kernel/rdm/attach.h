@@ -20,6 +20,7 @@ struct ds_attach_info;
  * @unused: completed when there are none
  * @rcu: frees it
  * @conn: the connection; a reference is held
+ * @segment: its number on the node
  * @length: bytes of the segment
  * @access: DS_ACCESS_* granted
  * @chunk_shift: log2 of a chunk's bytes
@@ -31,6 +32,7 @@ struct ds_keyset {
 	struct completion	unused;
 	struct rcu_head		rcu;
 	struct ds_conn		*conn;
+	u64			segment;
 	u64			length;
 	u32			access;
 	u32			chunk_shift;

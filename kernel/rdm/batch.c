@@ -129,7 +129,8 @@ static void ds_joins_add(struct ds_joins *j, const struct ds_plan *plan, u32 fir
 
 	for (i = 0; i < j->used; i++) {
 		join = &j->join[i];
-		if (join->plan.keys != plan->keys || join->plan.lane != plan->lane)
+		if (join->plan.keys != plan->keys || join->plan.client != plan->client ||
+		    join->plan.lane != plan->lane)
 			continue;
 		if (join->plan.wrs + plan->wrs <= max && join->plan.ops + plan->ops <= DS_JOIN_WRS)
 			goto found;
@@ -141,10 +142,11 @@ static void ds_joins_add(struct ds_joins *j, const struct ds_plan *plan, u32 fir
 	join = &j->join[j->used++];
 	memset(&join->plan, 0, sizeof(join->plan));
 	join->plan.keys = plan->keys;
+	join->plan.client = plan->client;
 	join->plan.lane = plan->lane;
 	goto fill;
 found:
-	ds_keyset_put(plan->keys);	/* the join has its own */
+	ds_plan_drop(plan);	/* the join holds the same */
 fill:
 	for (i = 0; i < plan->ops; i++)
 		join->index[join->plan.ops + i] = first + i;

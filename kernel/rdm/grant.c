@@ -219,6 +219,16 @@ put:
 	return ret;
 }
 
+bool ds_grant_holds(struct ds_segment *seg, struct ds_conn *conn)
+{
+	bool holds;
+
+	mutex_lock(&seg->lock);
+	holds = ds_attacher_find(seg, conn);
+	mutex_unlock(&seg->lock);
+	return holds;
+}
+
 u32 ds_grant_holders(struct ds_segment *seg)
 {
 	u32 count;

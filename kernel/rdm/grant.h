@@ -27,6 +27,9 @@ int ds_grant_take_all(struct ds_segment *seg, bool gone);
 /* A server connection ends: drop what it has attached. Context: process. */
 void ds_grant_conn_gone(struct ds_conn *conn);
 
+/* Does the connection hold keys of the segment? */
+bool ds_grant_holds(struct ds_segment *seg, struct ds_conn *conn);
+
 /* Connections that hold keys of the segment. */
 u32 ds_grant_holders(struct ds_segment *seg);
 

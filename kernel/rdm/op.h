@@ -11,6 +11,7 @@
 #include <uapi/ds/ioctl.h>
 
 struct ds_buffer;
+struct ds_client;
 struct ds_space;
 
 #define DS_MAX_OPS		1024		/* of one submit */
@@ -23,6 +24,7 @@ struct ds_space;
  *	fields, opcode and flags
  * @space: reference held by the caller during ds_ops_start()
  * @access: DS_ACCESS_* that the caller's handle grants
+ * @client: that the handle is enrolled as; the same; or NULL
  * @buf: the same; NULL for atomics
  * @error: 0, or the negative errno with which the operation is refused before
  *	anything else is looked at; @space and @buf may be NULL then
@@ -31,6 +33,7 @@ struct ds_op_arg {
 	struct ds_op		op;
 	struct ds_space		*space;
 	u32			access;
+	struct ds_client	*client;
 	struct ds_buffer	*buf;
 	int			error;
 };

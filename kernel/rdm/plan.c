@@ -9,6 +9,7 @@
 #include <uapi/ds/wire.h>
 #include "attach.h"
 #include "buffer.h"
+#include "client.h"
 #include "conn.h"
 #include "device.h"
 #include "request.h"
@@ -126,6 +127,13 @@ u32 ds_chain_length(const struct ds_op_arg *args, u32 count)
 	return n;
 }
 
+void ds_plan_drop(const struct ds_plan *plan)
+{
+	ds_client_leave(plan->client);
+	if (plan->keys)
+		ds_keyset_put(plan->keys);
+}
+
 int ds_plan_chain(struct ds_plan *plan, const struct ds_op_arg *args, u32 n,
 		  u64 batch_addr, u32 *bad, u32 *node)
 {
@@ -153,7 +161,12 @@ int ds_plan_chain(struct ds_plan *plan, const struct ds_op_arg *args, u32 n,
 			plan->keys = ds_keyset_get(args[0].space, server, node, &ret);
 			if (!plan->keys)
 				return ret;
-		} else if (args[i].space != args[0].space || pos.server != server) {
+			ret = ds_client_enter(args[0].client);
+			if (ret)
+				goto err;
+			plan->client = args[0].client;
+		} else if (args[i].space != args[0].space ||
+			   args[i].client != args[0].client || pos.server != server) {
 			ret = -EXDEV;
 			goto err;
 		}
@@ -176,8 +189,6 @@ int ds_plan_chain(struct ds_plan *plan, const struct ds_op_arg *args, u32 n,
 	*bad = 0;
 	ret = -E2BIG;
 err:
-	if (plan->keys)
-		ds_keyset_put(plan->keys);
-	plan->keys = NULL;
+	ds_plan_drop(plan);
 	return ret;
 }

@@ -3,12 +3,13 @@
  * DS: requests: from planned operations to work requests and back to struct ds_cqe.
  *
  * A request holds, from planning to completion, its keys (and by them the
- * connection), the tokens of its chunks and the buffers.
+ * connection), its client, the tokens of its chunks and the buffers.
  */
 #include <linux/slab.h>
 #include <uapi/ds/wire.h>
 #include "attach.h"
 #include "buffer.h"
+#include "client.h"
 #include "conn.h"
 #include "device.h"
 #include "outcome.h"
@@ -35,6 +36,7 @@ struct ds_req_op {
 struct ds_req {
 	struct ds_chain		chain;
 	struct ds_keyset	*keys;
+	struct ds_client	*client;
 	ds_op_done		done;
 	void			*ctx;
 	u32			count;		/* of @ops */
@@ -61,6 +63,7 @@ static void ds_req_free(struct ds_req *req)
 	if (req->results_dma)
 		ib_dma_unmap_single(ib, req->results_dma, req->results_size, DMA_FROM_DEVICE);
 	kfree(req->results);
+	ds_client_leave(req->client);
 	ds_keyset_put(req->keys);
 	kvfree(req);
 }
@@ -207,7 +210,7 @@ static int ds_req_add(struct ds_req *req, const struct ds_op_arg *arg, u32 index
 
 static void ds_req_done(struct ds_chain *chain);
 
-/* Takes over the plan's reference on its keys. */
+/* Takes over what the plan holds. */
 static struct ds_req *ds_req_alloc(const struct ds_plan *plan, ds_op_done done, void *ctx)
 {
 	size_t wrs_at, sges_at, tokens_at, size;
@@ -222,6 +225,7 @@ static struct ds_req *ds_req_alloc(const struct ds_plan *plan, ds_op_done done, 
 	if (!req)
 		goto err_put;
 	req->keys = plan->keys;
+	req->client = plan->client;
 	req->done = done;
 	req->ctx = ctx;
 	req->chain.wrs = (void *)req + wrs_at;
@@ -242,7 +246,7 @@ static struct ds_req *ds_req_alloc(const struct ds_plan *plan, ds_op_done done, 
 err_free:
 	kvfree(req);
 err_put:
-	ds_keyset_put(plan->keys);
+	ds_plan_drop(plan);
 	return NULL;
 }
 

@@ -10,11 +10,13 @@
 #include "op.h"
 
 struct ds_buffer;
+struct ds_client;
 struct ds_keyset;
 
 /**
  * struct ds_plan - operations that will be one request
  * @keys: of their server, with a reference
+ * @client: whose they are, entered; or NULL
  * @lane: data lane of the connection
  * @wrs: work requests
  * @sges: scatter entries of all of them
@@ -23,6 +25,7 @@ struct ds_keyset;
  */
 struct ds_plan {
 	struct ds_keyset	*keys;
+	struct ds_client	*client;
 	u32			lane;
 	u32			wrs;
 	u32			sges;
@@ -41,7 +44,7 @@ u32 ds_chain_length(const struct ds_op_arg *args, u32 count);
  * @bad: set on failure: the operation at fault
  * @node: set on failure: whose memory it is about, 0 if that is not known
  *
- * Return: 0, and @plan holds a reference on its keys; or a negative errno of
+ * Return: 0, and @plan holds its keys and its client; or a negative errno of
  *	struct ds_cqe
  */
 int ds_plan_chain(struct ds_plan *plan, const struct ds_op_arg *args, u32 n,
@@ -53,12 +56,15 @@ int ds_plan_chain(struct ds_plan *plan, const struct ds_op_arg *args, u32 n,
  * @deadline: ktime ns until which to wait for room; 0: do not wait
  * @polled: somebody polls for its end, see struct ds_chain
  *
- * Takes over the plan's keys, also on failure.
+ * Takes over what the plan holds, also on failure.
  * Return: 0, and @done is called for each operation; -EAGAIN: no room; or another
  *	negative errno
  */
 int ds_plan_post(const struct ds_plan *plan, const struct ds_op_arg *args,
 		 const u32 *index, u64 deadline, bool polled, ds_op_done done, void *ctx);
+
+/* Let go of what a plan holds. */
+void ds_plan_drop(const struct ds_plan *plan);
 
 /* End @n operations from @first on that never were in a request: @bad with @error. */
 void ds_ops_refuse(const struct ds_op_arg *args, u32 first, u32 n, u32 bad, int error,

@@ -5,7 +5,7 @@
  * Locking order:
  *	ds_space.lock		held while keys are asked for, at most the time that
  *				the caller gave
- *	ds_spaces_lock
+ *	ds_spaces_lock, ds_clients_lock
  */
 #include <linux/cred.h>
 #include <linux/slab.h>
@@ -13,6 +13,7 @@
 #include <uapi/ds/netlink.h>
 #include <uapi/ds/wire.h>
 #include "attach.h"
+#include "client.h"
 #include "conn.h"
 #include "domain.h"
 #include "msg.h"
@@ -172,6 +173,7 @@ static bool ds_space_clear(struct ds_space *space)
 	mutex_lock(&space->lock);
 	first = !space->dead;
 	space->dead = true;
+	ds_clients_end_space(space);
 	for (i = 0; i < space->layout.servers; i++) {
 		a = ds_space_server(space, i);
 		if (!a)
@@ -292,6 +294,7 @@ static int ds_space_fill_slot(struct ds_space *space, u32 server, struct ds_conn
 	a = ds_attach_create(conn->hs.peer.node, segment);
 	if (!a)
 		return -ENOMEM;
+	ds_clients_end_space(space);
 	ret = ds_attach_up(a, conn, 1ull << space->layout.server_shift, timeout_ms);
 	if (ret) {
 		kfree(a);
@@ -370,6 +373,7 @@ int ds_space_detach(u32 id, u32 server, struct netlink_ext_ack *extack)
 	if (server < space->layout.servers)
 		a = ds_space_server(space, server);
 	if (a) {
+		ds_clients_end_space(space);
 		RCU_INIT_POINTER(space->servers[server], NULL);
 		space->attached--;
 		ds_attach_release(a);
@@ -412,6 +416,21 @@ u32 ds_space_attached(struct ds_space *space)
 	return READ_ONCE(space->attached);
 }
 
+bool ds_space_has(struct ds_space *space, u32 node, u64 segment)
+{
+	struct ds_attach *a;
+	bool found = false;
+	u32 i;
+
+	rcu_read_lock();
+	for (i = 0; i < space->layout.servers && !found; i++) {
+		a = rcu_dereference(space->servers[i]);
+		found = a && a->node == node && a->segment == segment;
+	}
+	rcu_read_unlock();
+	return found;
+}
+
 /* ---- connections come and go ---- */
 
 /* Return false when it is of no use to go on with this connection. */
@@ -422,6 +441,8 @@ static bool ds_space_try_again(struct ds_space *space, u32 server, struct ds_con
 
 	if (!a || a->node != conn->hs.peer.node || a->state != DS_ATTACH_DOWN)
 		return true;
+	/* While the server could not be reached, nobody could fence a client by it. */
+	ds_clients_end_space(space);
 	ret = ds_attach_up(a, conn, 1ull << space->layout.server_shift, DS_REATTACH_MS);
 	if (ret == -ENODATA || ret == -ENOENT || ret == -EACCES || ret == -EFBIG)
 		ds_attach_down(a, DS_ATTACH_LOST);

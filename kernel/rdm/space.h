@@ -90,6 +90,9 @@ struct ds_attach_info {
 int ds_space_attach_info(struct ds_space *space, u32 server, struct ds_attach_info *info);
 u32 ds_space_attached(struct ds_space *space);
 
+/* Is the node's segment a server of the space, up or not? */
+bool ds_space_has(struct ds_space *space, u32 node, u64 segment);
+
 /*
  * A client connection came up: attach again what was attached on its node. It
  * went down and its queue pairs are destroyed: drop the keys. Context: process.

@@ -37,6 +37,7 @@
  *  - EKEYREVOKED: the node took the keys away; attach anew
  *  - EREMOTEIO: the node's device refused the access
  *  - EIO: this host's device failed
+ *  - ESHUTDOWN: the handle's client has ended: see DS_IOC_ENROLL
  *  - ETIMEDOUT: the time of DS_IOC_SUBMIT was over before the end
  */
 #ifndef _UAPI_DS_IOCTL_H
@@ -477,6 +478,67 @@ struct ds_ioc_msg_reply {
 	__u32 reserved;
 };
 
+/* struct ds_ioc_enroll: @flags */
+#define DS_ENROLL_WITHDRAW	(1u << 0)	/* end it instead */
+
+/**
+ * struct ds_ioc_enroll - make a handle of a space one that can be fenced (DS_IOC_ENROLL)
+ * @size: sizeof(struct ds_ioc_enroll)
+ * @flags: DS_ENROLL_*
+ * @space: handle of the space; -EBUSY if it is enrolled
+ * @timeout_ms: with DS_ENROLL_WITHDRAW: longest wait, 0 for 30 s; else 0
+ * @out_token: number of the client on this node, 1 to 2^48 - 1; by it and the node
+ *	others fence it
+ *
+ * Operations on the handle end with -ESHUTDOWN, DS_NOT_EXECUTED, once somebody has
+ * fenced the client, or a server of the space was attached or detached since, also by
+ * itself after a connection broke: somebody may have fenced the client meanwhile. To go
+ * on, withdraw and enroll again.
+ *
+ * DS_ENROLL_WITHDRAW waits until no operation of the client is under way;
+ * -ETIMEDOUT: one is. Then the handle is one of nobody's again. Closing it ends the
+ * client, too.
+ */
+struct ds_ioc_enroll {
+	__u32 size;
+	__u32 flags;
+	__u32 space;
+	__u32 timeout_ms;
+	__aligned_u64 out_token;
+};
+
+/* struct ds_ioc_fence: @flags */
+#define DS_FENCE_IF_GONE	(1u << 0)	/* -EBUSY if the client lives */
+
+/**
+ * struct ds_ioc_fence - end a client of a space, wherever it is (DS_IOC_FENCE)
+ * @size: sizeof(struct ds_ioc_fence)
+ * @flags: DS_FENCE_*
+ * @space: handle of the space, opened for writing; the client has the same segments
+ *	in its own space
+ * @node: node of the client
+ * @token: out_token of its DS_IOC_ENROLL
+ * @timeout_ms: longest wait, 0 for 30 s
+ * @reserved: Must be 0
+ *
+ * When it returns 0, no operation of the client is under way or will ever be. A node
+ * that does not answer a server in time loses its connection to that server.
+ *
+ * Without the client's answer each server of the space is needed. -ENOTCONN: one is
+ * not connected; -ETIMEDOUT: one did not answer, try again; -EACCES: the handle cannot
+ * write, or the client is one of another space; with DS_FENCE_IF_GONE -EBUSY: the client
+ * lives, or its node does not tell.
+ */
+struct ds_ioc_fence {
+	__u32 size;
+	__u32 flags;
+	__u32 space;
+	__u32 node;
+	__aligned_u64 token;
+	__u32 timeout_ms;
+	__u32 reserved;
+};
+
 #define DS_IOC_INFO		_IOWR(DS_IOC_TYPE, 0x00, struct ds_ioc_info)
 #define DS_IOC_SPACE_OPEN	_IOWR(DS_IOC_TYPE, 0x01, struct ds_ioc_space_open)
 #define DS_IOC_CLOSE		_IOWR(DS_IOC_TYPE, 0x02, struct ds_ioc_close)
@@ -489,5 +551,7 @@ struct ds_ioc_msg_reply {
 #define DS_IOC_MSG_SEND		_IOWR(DS_IOC_TYPE, 0x09, struct ds_ioc_msg_send)
 #define DS_IOC_MSG_RECV		_IOWR(DS_IOC_TYPE, 0x0a, struct ds_ioc_msg_recv)
 #define DS_IOC_MSG_REPLY	_IOWR(DS_IOC_TYPE, 0x0b, struct ds_ioc_msg_reply)
+#define DS_IOC_ENROLL		_IOWR(DS_IOC_TYPE, 0x0c, struct ds_ioc_enroll)
+#define DS_IOC_FENCE		_IOWR(DS_IOC_TYPE, 0x0d, struct ds_ioc_fence)
 
 #endif /* _UAPI_DS_IOCTL_H */

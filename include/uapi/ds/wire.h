@@ -131,11 +131,13 @@ enum ds_msg_type {
  * @DS_SERVICE_LINK: heartbeat: an empty REQUEST
  * @DS_SERVICE_SEGMENT: struct ds_seg_req
  * @DS_SERVICE_REVOKE: struct ds_seg_revoke, from the owner to an attacher
+ * @DS_SERVICE_FENCE: struct ds_fence_req
  */
 enum ds_service {
 	DS_SERVICE_LINK = 0,
 	DS_SERVICE_SEGMENT = 1,
 	DS_SERVICE_REVOKE = 2,
+	DS_SERVICE_FENCE = 3,
 };
 
 /**
@@ -284,6 +286,40 @@ struct ds_seg_revoke {
 	__le64 segment;
 	__u8 gone;
 	__u8 reserved[7];
+} __attribute__((packed));
+
+/**
+ * enum ds_fence_verb - what a struct ds_fence_req wants
+ * @DS_FENCE_NODE: to a memory server, from an attacher of @segment: no operation of the
+ *	client @token of node @node is under way here or will be. The server asks that
+ *	node by DS_FENCE_CLIENT, and ends its connections when it does not say so in time
+ * @DS_FENCE_CLIENT: from a memory server to an attacher of @segment: end the client
+ *	@token of this node, and answer when it has no operation under way
+ *
+ * With DS_FENCE_IF_GONE nothing is ended: -EEXIST if the client is there and not
+ * ended, or its node does not tell. -EACCES: it has not attached the segment.
+ */
+enum ds_fence_verb {
+	DS_FENCE_NODE = 1,
+	DS_FENCE_CLIENT = 2,
+};
+
+/**
+ * struct ds_fence_req - request to DS_SERVICE_FENCE
+ * @verb: enum ds_fence_verb
+ * @node: DS_FENCE_NODE: node of the client; else 0
+ * @segment: number of the segment
+ * @token: number of the client on its node
+ * @flags: 0 or DS_FENCE_IF_GONE of ioctl.h
+ * @reserved: 0
+ */
+struct ds_fence_req {
+	__le32 verb;
+	__le32 node;
+	__le64 segment;
+	__le64 token;
+	__le32 flags;
+	__u8 reserved[4];
 } __attribute__((packed));
 
 #endif /* _UAPI_DS_WIRE_H */

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * DS: clients, programs whose use of a space can be ended by others (fenced).
+ *
+ * Normal operation. A client is in the list from its enrolment until it is ended
+ * and its last chain has ended too. Each chain is a user of it, and one more is
+ * its being allowed to begin chains, which ends once.
+ *
+ * Ordering. A chain counts itself and then looks whether the client is ended;
+ * who ends it says so and then stops being counted. So either the chain sees the
+ * end, or whoever waits for the client sees the chain.
+ *
+ * Locking: ds_clients_lock is innermost.
+ */
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/random.h>
+#include <linux/refcount.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/spinlock.h>
+#include <linux/wait.h>
+#include "client.h"
+#include "space.h"
+
+/**
+ * struct ds_client - a client
+ * @link: in the list of clients, under its lock
+ * @ref: lifetime of the struct: whoever made it, and one for @users
+ * @users: one until it is ended, one for each chain on its way
+ * @ended: no chain begins any more
+ * @token: its number
+ * @space: what it may use; a reference is held
+ */
+struct ds_client {
+	struct list_head	link;
+	struct kref		ref;
+	refcount_t		users;
+	bool			ended;
+	u64			token;
+	struct ds_space		*space;
+};
+
+static LIST_HEAD(ds_clients);
+static DEFINE_SPINLOCK(ds_clients_lock);
+static DECLARE_WAIT_QUEUE_HEAD(ds_clients_wait);
+static u64 ds_clients_last;	/* token */
+
+static void ds_client_release(struct kref *ref)
+{
+	struct ds_client *client = container_of(ref, struct ds_client, ref);
+
+	ds_space_put(client->space);
+	kfree(client);
+}
+
+void ds_client_get(struct ds_client *client)
+{
+	kref_get(&client->ref);
+}
+
+void ds_client_put(struct ds_client *client)
+{
+	kref_put(&client->ref, ds_client_release);
+}
+
+struct ds_client *ds_client_create(struct ds_space *space)
+{
+	struct ds_client *client = kzalloc(sizeof(*client), GFP_KERNEL_ACCOUNT);
+
+	if (!client)
+		return NULL;
+	kref_init(&client->ref);
+	ds_client_get(client);	/* for its users */
+	refcount_set(&client->users, 1);
+	ds_space_get(space);
+	client->space = space;
+	spin_lock(&ds_clients_lock);
+	do {
+		ds_clients_last = (ds_clients_last + 1) & GENMASK_ULL(DS_CLIENT_TOKEN_BITS - 1, 0);
+	} while (!ds_clients_last);
+	client->token = ds_clients_last;
+	list_add_tail(&client->link, &ds_clients);
+	spin_unlock(&ds_clients_lock);
+	return client;
+}
+
+u64 ds_client_token(const struct ds_client *client)
+{
+	return client->token;
+}
+
+bool ds_client_ended(const struct ds_client *client)
+{
+	return READ_ONCE(client->ended);
+}
+
+struct ds_space *ds_client_space(const struct ds_client *client)
+{
+	return client->space;
+}
+
+int ds_client_enter(struct ds_client *client)
+{
+	if (!client)
+		return 0;
+	if (!refcount_inc_not_zero(&client->users))
+		return -ESHUTDOWN;
+	smp_mb__after_atomic();	/* pairs with the one in ds_client_end() */
+	if (!READ_ONCE(client->ended))
+		return 0;
+	ds_client_leave(client);
+	return -ESHUTDOWN;
+}
+
+void ds_client_leave(struct ds_client *client)
+{
+	if (!client || !refcount_dec_and_test(&client->users))
+		return;
+	spin_lock(&ds_clients_lock);
+	list_del_init(&client->link);
+	spin_unlock(&ds_clients_lock);
+	wake_up_all(&ds_clients_wait);
+	ds_client_put(client);
+}
+
+void ds_client_end(struct ds_client *client)
+{
+	bool first;
+
+	spin_lock(&ds_clients_lock);
+	first = !client->ended;
+	WRITE_ONCE(client->ended, true);
+	spin_unlock(&ds_clients_lock);
+	if (!first)
+		return;
+	smp_mb();	/* pairs with the one in ds_client_enter() */
+	ds_client_leave(client);
+}
+
+/* One of the space that is not ended, with a reference. */
+static struct ds_client *ds_client_of(const struct ds_space *space)
+{
+	struct ds_client *client, *found = NULL;
+
+	spin_lock(&ds_clients_lock);
+	list_for_each_entry(client, &ds_clients, link) {
+		if (client->space == space && !client->ended) {
+			ds_client_get(client);
+			found = client;
+			break;
+		}
+	}
+	spin_unlock(&ds_clients_lock);
+	return found;
+}
+
+void ds_clients_end_space(struct ds_space *space)
+{
+	struct ds_client *client;
+
+	while ((client = ds_client_of(space))) {
+		ds_client_end(client);
+		ds_client_put(client);
+	}
+}
+
+int ds_client_wait_gone(struct ds_client *client, u32 timeout_ms)
+{
+	long left;
+
+	left = wait_event_killable_timeout(ds_clients_wait, list_empty_careful(&client->link),
+					   msecs_to_jiffies(timeout_ms) + 1);
+	if (left < 0)
+		return -EINTR;
+	return left ? 0 : -ETIMEDOUT;
+}
+
+struct ds_client *ds_client_find(u64 token)
+{
+	struct ds_client *client, *found = NULL;
+
+	spin_lock(&ds_clients_lock);
+	list_for_each_entry(client, &ds_clients, link) {
+		if (client->token == token) {
+			ds_client_get(client);
+			found = client;
+			break;
+		}
+	}
+	spin_unlock(&ds_clients_lock);
+	return found;
+}
+
+/* Numbers of before a restart shall not come again soon. */
+void ds_clients_init(void)
+{
+	get_random_bytes(&ds_clients_last, sizeof(ds_clients_last));
+}

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * DS: fencing, the end of a client on any host.
+ *
+ * Normal operation. Compute nodes know each other by their memory servers only.
+ * Who fences asks each server of its space; the server asks the client's node,
+ * which ends the client and answers when the last of its chains has ended.
+ *
+ * Recovery. A node that does not answer loses its connections to that server: when
+ * their queue pairs are destroyed, nothing that is still on its way can be
+ * executed. It attaches the server again by a new connection, and has ended all
+ * clients of the space before it does.
+ *
+ * A chain whose connection broke ends on its own host before its packets have: the
+ * other end may hold some. So "it has ended" counts only if it comes over a
+ * connection that is still up, which has lost nothing.
+ */
+#include <linux/atomic.h>
+#include <linux/bits.h>
+#include <linux/ktime.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+#include <uapi/ds/ioctl.h>
+#include <uapi/ds/wire.h>
+#include "attach.h"
+#include "client.h"
+#include "conn.h"
+#include "domain.h"
+#include "fence.h"
+#include "grant.h"
+#include "msg.h"
+#include "params.h"
+#include "segment.h"
+#include "space.h"
+
+#define DS_FENCE_CLIENT_MS	1500	/* for the client's chains to end */
+#define DS_FENCE_ASK_MS		2500	/* for its node to answer */
+#define DS_FENCES_MAX		64	/* that a server works on */
+
+/* A request that a memory server works on. */
+struct ds_fence {
+	struct work_struct	work;
+	struct ds_conn		*conn;		/* who asked, with a reference */
+	u64			seq;
+	struct ds_fence_req	req;
+};
+
+static atomic_t ds_fences = ATOMIC_INIT(0);
+static DECLARE_WAIT_QUEUE_HEAD(ds_fences_wait);
+
+/* ---- who fences ---- */
+
+/* The server's connection with a reference, NULL if it has none; or an ERR_PTR. */
+static struct ds_conn *ds_fence_server(struct ds_space *space, u32 server, u64 *segment)
+{
+	struct ds_keyset *keys;
+	struct ds_conn *conn;
+	int ret;
+	u32 node;
+
+	keys = ds_keyset_get(space, server, &node, &ret);
+	if (!keys)	/* memory that is not there is nobody's */
+		return ret == -ENXIO || ret == -ENODATA ? NULL : ERR_PTR(ret);
+	*segment = keys->segment;
+	conn = keys->conn;
+	ds_conn_get(conn);
+	ds_keyset_put(keys);
+	return conn;
+}
+
+static int ds_fence_error(int status)
+{
+	switch (status) {
+	case 0:
+	case -EACCES:
+	case -ETIMEDOUT:
+		return status;
+	case -EEXIST:
+		return -EBUSY;
+	case -EBUSY:
+		return -ETIMEDOUT;	/* with other fences: try again */
+	default:
+		return -EIO;
+	}
+}
+
+static int ds_fence_ask_server(struct ds_space *space, u32 server, struct ds_fence_req *req,
+			       u64 deadline)
+{
+	s64 left = deadline - ktime_get_ns();
+	struct ds_conn *conn;
+	int ret, status;
+	u64 segment;
+
+	if (left <= 0)
+		return -ETIMEDOUT;
+	conn = ds_fence_server(space, server, &segment);
+	if (IS_ERR_OR_NULL(conn))
+		return PTR_ERR_OR_ZERO(conn);
+	req->segment = cpu_to_le64(segment);
+	ret = ds_msg_request(conn, DS_SERVICE_FENCE, req, sizeof(*req), NULL, NULL, &status,
+			     left / NSEC_PER_MSEC + 1, NULL);
+	ds_conn_put(conn);
+	return ret ?: ds_fence_error(status);
+}
+
+int ds_fence(struct ds_space *space, u32 node, u64 token, u32 flags, u32 timeout_ms)
+{
+	u64 deadline = ktime_get_ns() + (u64)timeout_ms * NSEC_PER_MSEC;
+	struct ds_fence_req req = {
+		.verb	= cpu_to_le32(DS_FENCE_NODE),
+		.node	= cpu_to_le32(node),
+		.token	= cpu_to_le64(token),
+		.flags	= cpu_to_le32(flags),
+	};
+	int ret = 0;
+	u32 i;
+
+	for (i = 0; i < space->layout.servers && !ret; i++)
+		ret = ds_fence_ask_server(space, i, &req, deadline);
+	return ret;
+}
+
+/* ---- the memory server ---- */
+
+/* The next connection of the node whose client is fenced. */
+struct ds_fence_match {
+	const struct ds_fence	*fence;
+	u64			serial;		/* of the one before */
+};
+
+static bool ds_fence_is_of_node(struct ds_conn *conn, void *ctx)
+{
+	struct ds_fence_match *match = ctx;
+	const struct ds_fence *fence = match->fence;
+
+	if (!READ_ONCE(conn->trusted) || conn->serial <= match->serial ||
+	    conn->hs.peer.node != le32_to_cpu(fence->req.node) ||
+	    conn->hs.peer.domain != fence->conn->hs.peer.domain)
+		return false;
+	match->serial = conn->serial;
+	return true;
+}
+
+static int ds_fence_by_conn(const struct ds_fence *fence, struct ds_conn *conn)
+{
+	struct ds_fence_req req = fence->req;
+	int ret, status = 0;
+
+	req.verb = cpu_to_le32(DS_FENCE_CLIENT);
+	req.node = 0;
+	ret = ds_msg_request(conn, DS_SERVICE_FENCE, &req, sizeof(req), NULL, NULL, &status,
+			     DS_FENCE_ASK_MS, NULL) ?: status;
+	if (!ret || ret == -EACCES)
+		return ret;
+	if (req.flags & cpu_to_le32(DS_FENCE_IF_GONE))
+		return -EEXIST;
+	ds_conn_close(conn, "a client there was fenced and did not end in time");
+	ds_conn_wait_closed(conn);
+	return 0;
+}
+
+static void ds_fence_work(struct work_struct *work)
+{
+	struct ds_fence *fence = container_of(work, struct ds_fence, work);
+	struct ds_fence_match match = { .fence = fence };
+	struct ds_conn *conn;
+	int ret = 0;
+
+	while (!ret && (conn = ds_conn_match_server(ds_fence_is_of_node, &match))) {
+		ret = ds_fence_by_conn(fence, conn);
+		ds_conn_put(conn);
+	}
+	ds_msg_respond(fence->conn, DS_SERVICE_FENCE, fence->seq, ret, NULL, 0);
+	ds_conn_put(fence->conn);
+	kfree(fence);
+	if (atomic_dec_and_test(&ds_fences))
+		wake_up_all(&ds_fences_wait);
+}
+
+/* Only who has attached a segment may fence those who have. */
+static int ds_fence_may_ask(const struct ds_fence_req *req, struct ds_conn *conn)
+{
+	struct ds_segment *seg;
+	bool holds;
+
+	if (!conn->server)
+		return -EPERM;
+	seg = ds_segment_find(le64_to_cpu(req->segment));
+	if (!seg)
+		return -ENOENT;
+	holds = ds_grant_holds(seg, conn);
+	ds_segment_put(seg);
+	return holds ? 0 : -EACCES;
+}
+
+static int ds_fence_serve_node(const struct ds_fence_req *req, const struct ds_msg *msg)
+{
+	struct ds_fence *fence;
+	int ret;
+
+	if (!msg->want_reply || !req->node)
+		return -EINVAL;
+	ret = ds_fence_may_ask(req, msg->conn);
+	if (ret)
+		return ret;
+	if (atomic_inc_return(&ds_fences) > DS_FENCES_MAX) {
+		ret = -EBUSY;
+		goto err;
+	}
+	fence = kmalloc(sizeof(*fence), GFP_KERNEL);
+	if (!fence) {
+		ret = -ENOMEM;
+		goto err;
+	}
+	INIT_WORK(&fence->work, ds_fence_work);
+	ds_conn_get(msg->conn);
+	fence->conn = msg->conn;
+	fence->seq = msg->seq;
+	fence->req = *req;
+	queue_work(ds_wq, &fence->work);
+	return DS_MSG_REPLY_LATER;
+
+err:
+	atomic_dec(&ds_fences);
+	return ret;
+}
+
+/* ---- the client's node ---- */
+
+static int ds_fence_client(const struct ds_fence_req *req, struct ds_client *client, u32 server)
+{
+	if (!ds_client_ended(client)) {
+		if (!ds_space_has(ds_client_space(client), server, le64_to_cpu(req->segment)))
+			return -EACCES;
+		if (req->flags & cpu_to_le32(DS_FENCE_IF_GONE))
+			return -EEXIST;
+		ds_client_end(client);
+	}
+	return ds_client_wait_gone(client, DS_FENCE_CLIENT_MS);
+}
+
+static int ds_fence_serve_client(const struct ds_fence_req *req, struct ds_conn *conn)
+{
+	struct ds_client *client;
+	int ret = 0;
+
+	if (conn->server)
+		return -EPERM;
+	client = ds_client_find(le64_to_cpu(req->token));
+	if (client) {
+		ret = ds_fence_client(req, client, conn->hs.peer.node);
+		ds_client_put(client);
+	}
+	if (!ret && READ_ONCE(conn->state) != DS_CONN_UP)
+		ret = -ENOTCONN;
+	return ret;
+}
+
+static int ds_fence_serve(void *ctx, const struct ds_msg *msg, void *reply, u32 *reply_length)
+{
+	const struct ds_fence_req *req = msg->data;
+
+	if (msg->length != sizeof(*req) || memchr_inv(req->reserved, 0, sizeof(req->reserved)) ||
+	    le32_to_cpu(req->flags) & ~DS_FENCE_IF_GONE || !req->token)
+		return -EINVAL;
+	switch (le32_to_cpu(req->verb)) {
+	case DS_FENCE_NODE:
+		return ds_fence_serve_node(req, msg);
+	case DS_FENCE_CLIENT:
+		return req->node ? -EINVAL : ds_fence_serve_client(req, msg->conn);
+	default:
+		return -EOPNOTSUPP;
+	}
+}
+
+int ds_fence_init(void)
+{
+	ds_clients_init();
+	return ds_msg_bind(DS_SERVICE_FENCE, ds_fence_serve, NULL);
+}
+
+/* No connection is left, so no request is waited for long. */
+void ds_fence_exit(void)
+{
+	ds_msg_unbind(DS_SERVICE_FENCE);
+	wait_event(ds_fences_wait, !atomic_read(&ds_fences));
+	flush_workqueue(ds_wq);	/* the last one may not have returned */
+}

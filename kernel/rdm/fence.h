@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * DS: fencing, the end of a client on any host.
+ */
+#ifndef _DS_FENCE_H
+#define _DS_FENCE_H
+
+#include <linux/types.h>
+
+struct ds_space;
+
+/**
+ * ds_fence - end the client @token of node @node, which uses the segments of @space
+ * @flags: DS_FENCE_*
+ *
+ * Context: process, killable, at most @timeout_ms.
+ * Return: 0: none of its operations is under way or will be; or an errno of
+ *	struct ds_ioc_fence
+ */
+int ds_fence(struct ds_space *space, u32 node, u64 token, u32 flags, u32 timeout_ms);
+
+int ds_fence_init(void);
+void ds_fence_exit(void);
+
+#endif
