@@ -71,11 +71,15 @@ public:
     int send_message(ds_ioc_msg_send &) override { return -EOPNOTSUPP; }
     int receive_message(ds_ioc_msg_recv &) override { return -EOPNOTSUPP; }
     int reply_message(ds_ioc_msg_reply &) override { return -EOPNOTSUPP; }
-    int enroll(const SpaceInfo &s, Owner o) override { return below->enroll(s, o); }
+    int enroll(const SpaceInfo &s, Owner o, uint64_t &place) override {
+        return below->enroll(s, o, place);
+    }
     int withdraw(const SpaceInfo &s) override { return below->withdraw(s); }
-    int client_alive(const SpaceInfo &s, Owner o) override { return below->client_alive(s, o); }
-    int fence(const SpaceInfo &s, Owner o, uint64_t end) override {
-        return below->fence(s, o, end);
+    int client_alive(const SpaceInfo &s, Owner o, uint64_t place) override {
+        return below->client_alive(s, o, place);
+    }
+    int fence(const SpaceInfo &s, Owner o, uint64_t place, uint64_t end) override {
+        return below->fence(s, o, place, end);
     }
     int node_alive(uint32_t node) override { return below->node_alive(node); }
     BackendCounters counters() const override { return below->counters(); }

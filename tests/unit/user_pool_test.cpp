@@ -517,7 +517,7 @@ void a_stopped_client_writes_nothing(void **) {
         usleep(round * 379 % 3000);
         child.stop();
         ds::fabric::Fabric &fabric = m.space->engine->fabric();
-        int rc = fabric.fence(m.space->info, shared->owner, fabric.now_ns() + 5'000'000);
+        int rc = fabric.fence(m.space->info, shared->owner, 1, fabric.now_ns() + 5'000'000);
         if (rc < 0) {
             assert_int_equal(rc, -ETIMEDOUT);
             inside++;

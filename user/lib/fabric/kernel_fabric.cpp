@@ -19,6 +19,7 @@ namespace {
 
 constexpr uint64_t ms = 1'000'000;      // ns
 constexpr uint64_t ask_pause = 2 * ms;  // until a full queue pair is asked again
+constexpr uint32_t withdraw_patience = 1000, ask_patience = 5000;  // ms
 constexpr size_t page = 4096;
 
 constexpr unsigned index_bits = 16;
@@ -445,22 +446,48 @@ int KernelFabric::reply_message(ds_ioc_msg_reply &message) {
     return call(DS_IOC_MSG_REPLY, message);
 }
 
-// ---- Clients of a pool: the module does not know them yet ----
+// ---- Clients of a pool ----
 
-int KernelFabric::enroll(const SpaceInfo &, Owner) {
+int KernelFabric::enroll(const SpaceInfo &space, Owner, uint64_t &place) {
+    ds_ioc_info info;
+    if (int rc = query(info); rc < 0)
+        return rc;
+    ds_ioc_enroll arg{};
+    arg.space = space.handle;
+    if (int rc = call(DS_IOC_ENROLL, arg); rc < 0)
+        return rc;
+    place = place_of(info.out_node, arg.out_token);
     return 0;
 }
 
-int KernelFabric::withdraw(const SpaceInfo &) {
-    return 0;
+int KernelFabric::withdraw(const SpaceInfo &space) {
+    ds_ioc_enroll arg{};
+    arg.flags = DS_ENROLL_WITHDRAW;
+    arg.space = space.handle;
+    arg.timeout_ms = withdraw_patience;
+    int rc = call(DS_IOC_ENROLL, arg);
+    return rc == -ENOENT ? 0 : rc;
 }
 
-int KernelFabric::client_alive(const SpaceInfo &, Owner) {
-    return 1;
+int KernelFabric::end_client(const SpaceInfo &space, uint64_t place, uint32_t flags,
+                             uint32_t timeout_ms) {
+    ds_ioc_fence arg{};
+    arg.flags = flags;
+    arg.space = space.handle;
+    arg.node = static_cast<uint32_t>(place >> 48);
+    arg.token = place & ~(~uint64_t{0} << 48);
+    arg.timeout_ms = timeout_ms;
+    return call(DS_IOC_FENCE, arg);
 }
 
-int KernelFabric::fence(const SpaceInfo &, Owner, uint64_t) {
-    return -EOPNOTSUPP;
+int KernelFabric::client_alive(const SpaceInfo &space, Owner, uint64_t place) {
+    return end_client(space, place, DS_FENCE_IF_GONE, ask_patience) == 0 ? 0 : 1;
+}
+
+int KernelFabric::fence(const SpaceInfo &space, Owner, uint64_t place, uint64_t deadline) {
+    uint64_t now = now_ns();
+    uint64_t left = deadline > now ? (deadline - now) / ms : 0;
+    return end_client(space, place, 0, static_cast<uint32_t>(left + 1));
 }
 
 // ---- Liveness and counters ----

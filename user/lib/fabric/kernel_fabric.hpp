@@ -61,10 +61,10 @@ public:
     int receive_message(ds_ioc_msg_recv &message) override;
     int reply_message(ds_ioc_msg_reply &message) override;
 
-    int enroll(const SpaceInfo &space, Owner owner) override;
+    int enroll(const SpaceInfo &space, Owner owner, uint64_t &place) override;
     int withdraw(const SpaceInfo &space) override;
-    int client_alive(const SpaceInfo &space, Owner owner) override;
-    int fence(const SpaceInfo &space, Owner owner, uint64_t deadline) override;
+    int client_alive(const SpaceInfo &space, Owner owner, uint64_t place) override;
+    int fence(const SpaceInfo &space, Owner owner, uint64_t place, uint64_t deadline) override;
 
     int node_alive(uint32_t node) override;
     BackendCounters counters() const override;
@@ -75,6 +75,7 @@ private:
     template <class Arg>
     int call(unsigned long request, Arg &arg) const;
     int query(ds_ioc_info &info) const;
+    int end_client(const SpaceInfo &space, uint64_t place, uint32_t flags, uint32_t timeout_ms);
     int watch(int fd) const;
     void close_handle(uint32_t type, uint32_t handle) const;
 

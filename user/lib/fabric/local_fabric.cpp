@@ -442,7 +442,9 @@ int LocalFabric::reply_message(ds_ioc_msg_reply &message) {
 
 // ---- Clients of the pool ----
 
-int LocalFabric::enroll(const SpaceInfo &, Owner owner) {
+int LocalFabric::enroll(const SpaceInfo &, Owner owner, uint64_t &place) {
+    place = place_of(local_limits.node,
+                     uint64_t{owner.incarnation} << 32 | static_cast<uint32_t>(getpid()));
     return clients_->enroll(owner);
 }
 
@@ -450,11 +452,11 @@ int LocalFabric::withdraw(const SpaceInfo &) {
     return clients_->withdraw();
 }
 
-int LocalFabric::client_alive(const SpaceInfo &, Owner owner) {
+int LocalFabric::client_alive(const SpaceInfo &, Owner owner, uint64_t) {
     return clients_->alive(owner);
 }
 
-int LocalFabric::fence(const SpaceInfo &, Owner owner, uint64_t deadline) {
+int LocalFabric::fence(const SpaceInfo &, Owner owner, uint64_t, uint64_t deadline) {
     return clients_->fence(owner, deadline);
 }
 

@@ -59,10 +59,10 @@ public:
     int receive_message(ds_ioc_msg_recv &message) override;
     int reply_message(ds_ioc_msg_reply &message) override;
 
-    int enroll(const SpaceInfo &space, Owner owner) override;
+    int enroll(const SpaceInfo &space, Owner owner, uint64_t &place) override;
     int withdraw(const SpaceInfo &space) override;
-    int client_alive(const SpaceInfo &space, Owner owner) override;
-    int fence(const SpaceInfo &space, Owner owner, uint64_t deadline) override;
+    int client_alive(const SpaceInfo &space, Owner owner, uint64_t place) override;
+    int fence(const SpaceInfo &space, Owner owner, uint64_t place, uint64_t deadline) override;
 
     int node_alive(uint32_t node) override;
     BackendCounters counters() const override;

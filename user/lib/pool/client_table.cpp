@@ -39,8 +39,12 @@ uint64_t ClientTable::bytes(const fabric::SpaceInfo &space) {
     return std::min(room, (DS_LAYOUT_MAX_CLIENT + 1) * entry_bytes);
 }
 
-uint64_t ClientTable::entry(uint32_t client) const {
+uint64_t ClientTable::word_address(uint32_t client) const {
     return address(space_->info) + client * entry_bytes;
+}
+
+uint64_t ClientTable::place_address(uint32_t client) const {
+    return word_address(client) + sizeof(uint64_t);
 }
 
 bool ClientTable::held(uint64_t word) {
@@ -56,7 +60,7 @@ uint64_t ClientTable::word_of(Owner owner) {
     return held_bit | uint64_t{owner.client} << client_shift | free_word(owner.incarnation);
 }
 
-int ClientTable::load(std::vector<uint64_t> &words) const {
+int ClientTable::load(std::vector<Entry> &entries) const {
     Scratch scratch(space_);
     if (int rc = scratch.open(); rc < 0)
         return rc;
@@ -67,42 +71,89 @@ int ClientTable::load(std::vector<uint64_t> &words) const {
         if (int rc = scratch.read(address(space_->info) + done, &table[done / 8], n); rc < 0)
             return rc;
     }
-    words.clear();
+    entries.clear();
     for (size_t i = 0; i < table.size(); i += entry_bytes / sizeof(uint64_t))
-        words.push_back(table[i]);
+        entries.push_back({.word = table[i], .place = table[i + 1]});
     return 0;
 }
 
-int ClientTable::load(uint32_t client, uint64_t &word) const {
+// The two words come in no order, so they are read until they are the same twice. A
+// place goes before its number is free, so one that was there before and after the
+// word was read is of the holder that the word names.
+int ClientTable::load(uint32_t client, Entry &entry) const {
     Scratch scratch(space_);
     if (client == 0 || client >= bytes(space_->info) / entry_bytes)
         return -EINVAL;
-    int rc = scratch.open();
-    return rc < 0 ? rc : scratch.read(entry(client), &word, sizeof(word));
+    if (int rc = scratch.open(); rc < 0)
+        return rc;
+    Entry before;
+    entry = {};
+    do {
+        before = entry;
+        uint64_t words[2];
+        if (int rc = scratch.read(word_address(client), words, sizeof(words)); rc < 0)
+            return rc;
+        entry = {.word = words[0], .place = words[1]};
+    } while (entry != before);
+    return 0;
 }
 
-int ClientTable::claim(uint32_t client, uint64_t word, Owner &owner) const {
-    auto next = static_cast<uint16_t>(incarnation_of(word) + 1);
-    Owner mine{.client = static_cast<uint16_t>(client), .incarnation = next ? next : uint16_t{1}};
+int ClientTable::swap(uint64_t addr, uint64_t from, uint64_t to, uint64_t &found) const {
     ds_result result;
-    if (int rc = ds_cas(space_, entry(client), word, word_of(mine), 0, &result); rc < 0)
+    int rc = ds_cas(space_, addr, from, to, 0, &result);
+    found = result.value;
+    return rc;
+}
+
+int ClientTable::claim(uint32_t client, const Entry &entry, Owner &owner) const {
+    auto next = static_cast<uint16_t>(incarnation_of(entry.word) + 1);
+    Owner mine{.client = static_cast<uint16_t>(client), .incarnation = next ? next : uint16_t{1}};
+    uint64_t found;
+    // What one left who died while he left.
+    if (entry.place != 0)
+        if (int rc = swap(place_address(client), entry.place, 0, found); rc < 0)
+            return rc;
+    if (int rc = swap(word_address(client), entry.word, word_of(mine), found); rc < 0)
         return rc;
-    if (result.value != word)
+    if (found != entry.word)
         return -EAGAIN;
     owner = mine;
     return 0;
 }
 
-int ClientTable::release(Owner owner) const {
-    return ds_cas(space_, entry(owner.client), word_of(owner), free_word(owner.incarnation), 0,
-                  nullptr);
+int ClientTable::note(Owner owner, uint64_t place) const {
+    uint64_t found;
+    if (int rc = swap(place_address(owner.client), 0, place, found); rc < 0)
+        return rc;
+    if (found != 0)
+        return -ESHUTDOWN;
+    // It may have been barred, and that cleared by who claimed the number after us.
+    if (int rc = swap(word_address(owner.client), word_of(owner), word_of(owner), found); rc < 0)
+        return rc;
+    if (found == word_of(owner))
+        return 0;
+    swap(place_address(owner.client), place, 0, found);
+    return -ESHUTDOWN;
 }
 
-int ClientTable::note(Owner owner, uint32_t node, uint32_t process) const {
-    Scratch scratch(space_);
-    uint64_t where = uint64_t{node} << 32 | process;
-    int rc = scratch.open();
-    return rc < 0 ? rc : scratch.write(entry(owner.client) + sizeof(uint64_t), &where, 8);
+int ClientTable::bar(Owner owner) const {
+    uint64_t found;
+    int rc = swap(place_address(owner.client), 0, barred, found);
+    if (rc < 0 || found == 0 || found == barred)
+        return rc;
+    return -EAGAIN;
+}
+
+int ClientTable::release(Owner owner, uint64_t place) const {
+    uint64_t found;
+    if (place != 0 && place != barred)
+        if (int rc = swap(place_address(owner.client), place, 0, found); rc < 0)
+            return rc;
+    if (int rc = swap(word_address(owner.client), word_of(owner), free_word(owner.incarnation),
+                      found);
+        rc < 0)
+        return rc;
+    return 0;
 }
 
 }  // namespace ds::pool

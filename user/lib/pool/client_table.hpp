@@ -1,7 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // ds::pool::ClientTable: the client numbers of a pool. An entry is a word that
-// says who holds the number (pool/pool.hpp), and one that tells people where:
-// node in the upper half, process in the lower.
+// says who holds the number (pool/pool.hpp), and the place where its holder is, as
+// the fabric needs it to fence him. Both are only ever touched by CAS, in this order:
+//
+//     word: free -> held    the number is claimed; it has no place yet
+//     place: 0 -> his       if it was not 0 or the word is not his, the claim is void
+//     place: his -> 0       he leaves, or who has fenced him does it for him
+//     word: held -> free
+//
+// So whoever sees a number held and a place can fence by it. One who finds a number
+// held without a place bars the place: its claimant or leaver is slow or dead, and
+// can do nothing under the number any more. Places are never used twice.
 #pragma once
 
 #include <cstdint>
@@ -21,27 +30,40 @@ public:
 
     explicit ClientTable(ds_space *space) : space_(space) {}
 
-    /// The words of all numbers; the number is the index, 0 is not used.
-    int load(std::vector<uint64_t> &words) const;
+    struct Entry {
+        uint64_t word;
+        uint64_t place;  ///< 0: not noted; barred
+        bool operator==(const Entry &) const = default;
+    };
+    static constexpr uint64_t barred = ~uint64_t{0};
 
-    /// The word of one number. -EINVAL: there is no such number.
-    int load(uint32_t client, uint64_t &word) const;
+    /// The entries of all numbers; the number is the index, 0 is not used.
+    int load(std::vector<Entry> &entries) const;
 
-    /// Claims the number if its word is still @p word. -EAGAIN: it is not.
-    int claim(uint32_t client, uint64_t word, fabric::Owner &owner) const;
+    /// The entry of one number, its two words of one moment. -EINVAL: there is no such
+    /// number.
+    int load(uint32_t client, Entry &entry) const;
 
-    /// Lets the number go, if it is still @p owner's.
-    int release(fabric::Owner owner) const;
+    /// Claims the number if its entry is still @p entry. -EAGAIN: it is not.
+    int claim(uint32_t client, const Entry &entry, fabric::Owner &owner) const;
 
-    /// Notes where its holder is.
-    int note(fabric::Owner owner, uint32_t node, uint32_t process) const;
+    /// Notes where the claimant is. -ESHUTDOWN: too late, the number is not his.
+    int note(fabric::Owner owner, uint64_t place) const;
+
+    /// Keeps @p owner from noting his place. -EAGAIN: he has.
+    int bar(fabric::Owner owner) const;
+
+    /// Lets the number go, if it is still @p owner's, at @p place.
+    int release(fabric::Owner owner, uint64_t place) const;
 
     static bool held(uint64_t word);
     static fabric::Owner holder(uint64_t word);
     static uint64_t word_of(fabric::Owner owner);
 
 private:
-    uint64_t entry(uint32_t client) const;
+    uint64_t word_address(uint32_t client) const;
+    uint64_t place_address(uint32_t client) const;
+    int swap(uint64_t addr, uint64_t from, uint64_t to, uint64_t &found) const;
 
     ds_space *space_;
 };

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pool/pool.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 
@@ -16,7 +14,7 @@ namespace {
 
 using fabric::Fabric;
 
-constexpr uint64_t fence_patience = 1'000'000'000;  // ns
+constexpr uint64_t fence_patience = 10'000'000'000;  // ns
 
 Fabric &fabric_of(const ds_space *space) {
     return space->engine->fabric();
@@ -36,70 +34,95 @@ uint32_t region_for(unsigned height) {
 }
 
 // Gives back all that a client had that is fenced, its number last.
-int clear(ds_space *space, Owner owner) {
+int clear(ds_space *space, Owner owner, uint64_t place) {
     Scratch scratch(space);
     if (int rc = scratch.open(); rc < 0)
         return rc;
     for (uint32_t server = 0; server < space->info.servers; server++)
         if (int rc = ExtentTable(space, server, scratch).reclaim(owner); rc < 0)
             return rc;
-    return ClientTable(space).release(owner);
+    return ClientTable(space).release(owner, place);
 }
 
 // Fences the holder of a number, which is all that the caller needs: what cannot
 // be cleared now is cleared by the next one who finds the number held by the dead.
-int retire(ds_space *space, Owner owner) {
+int retire(ds_space *space, Owner owner, uint64_t place) {
     Fabric &fabric = fabric_of(space);
-    if (int rc = fabric.fence(space->info, owner, fabric.now_ns() + fence_patience); rc < 0)
+    int rc = place == 0 ? ClientTable(space).bar(owner)
+             : place == ClientTable::barred
+                 ? 0
+                 : fabric.fence(space->info, owner, place, fabric.now_ns() + fence_patience);
+    if (rc < 0)
         return rc;
-    int rc = clear(space, owner);
+    rc = clear(space, owner, place);
     return rc == -ESHUTDOWN ? rc : 0;
+}
+
+// Is the process gone? One without a place is, for all it can still do.
+int is_gone(ds_space *space, Owner owner, uint64_t place) {
+    if (place == 0 || place == ClientTable::barred)
+        return 1;
+    int alive = fabric_of(space).client_alive(space->info, owner, place);
+    return alive < 0 ? alive : alive == 0;
+}
+
+// Retires the holder of a number if his process is gone.
+int retire_dead(ds_space *space, uint32_t client) {
+    ClientTable::Entry entry;
+    if (int rc = ClientTable(space).load(client, entry); rc < 0)
+        return rc;
+    if (!ClientTable::held(entry.word))
+        return 0;
+    Owner owner = ClientTable::holder(entry.word);
+    int gone = is_gone(space, owner, entry.place);
+    if (gone <= 0)
+        return gone;
+    int rc = retire(space, owner, entry.place);
+    return rc == -EAGAIN ? 0 : rc;  // he has come to life
 }
 
 // Retires all whose process is gone.
 int sweep(ds_space *space) {
-    std::vector<uint64_t> words;
-    if (int rc = ClientTable(space).load(words); rc < 0)
+    std::vector<ClientTable::Entry> entries;
+    if (int rc = ClientTable(space).load(entries); rc < 0)
         return rc;
-    for (uint64_t word : words) {
-        if (!ClientTable::held(word))
-            continue;
-        Owner owner = ClientTable::holder(word);
-        int alive = fabric_of(space).client_alive(space->info, owner);
-        if (alive < 0)
-            return alive;
-        if (alive == 0)
-            if (int rc = retire(space, owner); rc < 0)
+    for (uint32_t client = 1; client < entries.size(); client++)
+        if (ClientTable::held(entries[client].word))
+            if (int rc = retire_dead(space, client); rc < 0)
                 return rc;
-    }
     return 0;
 }
 
-// Claims a number and enrolls under it.
-int enroll(ds_space *space, Owner &owner) {
+// Enrolls under a number that is claimed, and lets it go if that fails.
+int enroll_as(ds_space *space, Owner owner, uint64_t &place) {
     ClientTable table(space);
-    std::vector<uint64_t> words;
-    if (int rc = table.load(words); rc < 0)
-        return rc;
-    for (uint32_t client = 1; client < words.size(); client++) {
-        if (ClientTable::held(words[client]))
-            continue;
-        int rc = table.claim(client, words[client], owner);
-        if (rc == -EAGAIN)
-            continue;  // somebody was faster
-        if (rc < 0)
-            return rc;
-        rc = fabric_of(space).enroll(space->info, owner);
-        if (rc == 0) {
-            // For people to read: without it nothing is wrong.
-            table.note(owner, fabric_of(space).limits().node, static_cast<uint32_t>(getpid()));
+    Fabric &fabric = fabric_of(space);
+    int rc = fabric.enroll(space->info, owner, place);
+    if (rc == 0) {
+        rc = table.note(owner, place);
+        if (rc == 0)
             return 0;
-        }
-        // Somebody who swept took us for dead, and retires the number.
-        if (rc == -ESHUTDOWN)
-            continue;
-        table.release(owner);
+        fabric.withdraw(space->info);
+    }
+    table.release(owner, 0);
+    return rc;
+}
+
+// Claims a number and enrolls under it.
+int enroll(ds_space *space, Owner &owner, uint64_t &place) {
+    ClientTable table(space);
+    std::vector<ClientTable::Entry> entries;
+    if (int rc = table.load(entries); rc < 0)
         return rc;
+    for (uint32_t client = 1; client < entries.size(); client++) {
+        if (ClientTable::held(entries[client].word))
+            continue;
+        int rc = table.claim(client, entries[client], owner);
+        if (rc == 0)
+            rc = enroll_as(space, owner, place);
+        // Somebody was faster, or has swept and taken us for dead.
+        if (rc != -EAGAIN && rc != -ESHUTDOWN)
+            return rc;
     }
     return -EUSERS;
 }
@@ -116,9 +139,10 @@ int Pool::join(ds_space *space, std::unique_ptr<Pool> &pool) {
     if (int rc = sweep(space); rc < 0)
         return rc;
     Owner self;
-    if (int rc = enroll(space, self); rc < 0)
+    uint64_t place;
+    if (int rc = enroll(space, self, place); rc < 0)
         return rc;
-    std::unique_ptr<Pool> joined(new Pool(space, self));
+    std::unique_ptr<Pool> joined(new Pool(space, self, place));
     if (int rc = joined->open(); rc < 0)
         return rc;
     pool = std::move(joined);
@@ -126,7 +150,8 @@ int Pool::join(ds_space *space, std::unique_ptr<Pool> &pool) {
 }
 
 // Clients begin at different servers, so that short ones do not all meet on one.
-Pool::Pool(ds_space *space, Owner self) : space_(space), self_(self), scratch_(space) {
+Pool::Pool(ds_space *space, Owner self, uint64_t place)
+    : space_(space), self_(self), place_(place), scratch_(space) {
     for (Region &region : regions_) {
         region.held.resize(servers());
         region.full.resize(servers());
@@ -146,7 +171,7 @@ Pool::~Pool() {
             give_back(region, server);
     // The number is free only when nothing can be done under it any more.
     if (fabric_of(space_).withdraw(space_->info) == 0)
-        ClientTable(space_).release(self_);
+        ClientTable(space_).release(self_, place_);
 }
 
 uint32_t Pool::servers() const {
@@ -178,12 +203,25 @@ void Pool::free_node(unsigned height, NodeAddress node) {
 }
 
 int Pool::fence(Owner owner) {
-    uint64_t word;
-    if (int rc = ClientTable(space_).load(owner.client, word); rc < 0)
+    ClientTable::Entry entry;
+    int rc;
+    do {
+        rc = ClientTable(space_).load(owner.client, entry);
+        if (rc == 0 && entry.word != ClientTable::word_of(owner))
+            return 0;  // it has left, or somebody has done it
+        if (rc == 0)
+            rc = retire(space_, owner, entry.place);
+    } while (rc == -EAGAIN);
+    return rc;
+}
+
+int Pool::is_gone(Owner owner) {
+    ClientTable::Entry entry;
+    if (int rc = ClientTable(space_).load(owner.client, entry); rc < 0)
         return rc;
-    if (word != ClientTable::word_of(owner))
-        return 0;  // it has left, or somebody has done it
-    return retire(space_, owner);
+    if (entry.word != ClientTable::word_of(owner))
+        return 1;
+    return pool::is_gone(space_, owner, entry.place);
 }
 
 int Pool::take(Region &region, uint32_t number, NodeAddress &node) {

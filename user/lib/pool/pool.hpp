@@ -69,9 +69,13 @@ public:
     /// When it returns 0, no operation of @p owner is under way or will ever be. Its
     /// extents are given back and its number can be claimed, now or, if a server
     /// does not answer, by who fences or joins later. -ETIMEDOUT: an operation of
-    /// it has been under way for a second; try again. -EOPNOTSUPP: the backend
-    /// cannot. -EINVAL. Any thread.
+    /// it has been under way for ten seconds, or a server has not answered; try again.
+    /// -ENOTCONN: a server of the space is not connected, so nobody can tell. -EINVAL. Any thread.
     int fence(Owner owner);
+
+    /// 1: the process of @p owner is gone, or it has left. 0: it is there, or nobody
+    /// knows. Any thread.
+    int is_gone(Owner owner);
 
 private:
     /// An extent of ours, and the node of it to be handed out next.
@@ -88,7 +92,7 @@ private:
         uint32_t turn;                          // counts nodes; the server is next that it names
     };
 
-    Pool(ds_space *space, Owner self);
+    Pool(ds_space *space, Owner self, uint64_t place);
 
     int open();
     int take(Region &region, uint32_t number, NodeAddress &node);
@@ -97,6 +101,7 @@ private:
 
     ds_space *space_;
     Owner self_;
+    uint64_t place_;
     std::mutex lock_;
     Scratch scratch_;
     std::vector<std::unique_ptr<ExtentTable>> servers_;

@@ -5,10 +5,7 @@
 #include <ds/fabric.hpp>
 
 #include "fabric/crash_point.hpp"
-#include "fabric/engine.hpp"
-#include "fabric/handles.hpp"
 #include "master.hpp"
-#include "pool/client_table.hpp"
 
 namespace dsmasterd {
 namespace {
@@ -17,7 +14,6 @@ constexpr uint32_t clear_patience_ms = 1000;
 
 }  // namespace
 
-using ds::pool::ClientTable;
 using ds::store::offset_of;
 using ds::store::server_of;
 using ds::store::wire::Location;
@@ -111,13 +107,7 @@ void Master::reap() {
 
 bool Master::is_gone(Client client) {
     ds::fabric::Owner owner{.client = client.client, .incarnation = client.incarnation};
-    uint64_t word;
-    if (ClientTable(space_).load(owner.client, word) < 0)
-        return false;
-    if (word == ClientTable::word_of(owner) &&
-        space_->engine->fabric().client_alive(space_->info, owner) != 0)
-        return false;
-    return pool_.fence(owner) == 0;
+    return pool_.is_gone(owner) == 1 && pool_.fence(owner) == 0;
 }
 
 }  // namespace dsmasterd

@@ -220,10 +220,10 @@ int32_t Master::without_reservation(const wire::Named &named) const {
     if (named.version <= 0 || named.version > make_version(epoch_, sequence_))
         return -EINVAL;
     ds::fabric::Owner owner{.client = named.head.client, .incarnation = named.head.incarnation};
-    uint64_t word;
-    if (int rc = ClientTable(space_).load(owner.client, word); rc < 0)
+    ClientTable::Entry entry;
+    if (int rc = ClientTable(space_).load(owner.client, entry); rc < 0)
         return rc;
-    return word == ClientTable::word_of(owner) ? 0 : -ESHUTDOWN;
+    return entry.word == ClientTable::word_of(owner) ? 0 : -ESHUTDOWN;
 }
 
 int32_t Master::abort(Bytes bytes, Reply &) {

@@ -79,6 +79,11 @@ struct Owner {
     bool operator==(const Owner &) const = default;
 };
 
+/// Where a client is: its node, and what tells it from others there.
+constexpr uint64_t place_of(uint32_t node, uint64_t token) {
+    return uint64_t{node} << 48 | token;
+}
+
 /// The end of an operation that the library, not the kernel, ends.
 inline ds_cqe ended(int status, enum ds_outcome outcome) {
     ds_cqe end{};
@@ -149,23 +154,24 @@ public:
 
     // ---- Clients of a pool: user/lib/pool has claimed their numbers ----
 
-    /// From here on all that this fabric does is done as @p owner, and ends with
-    /// -ESHUTDOWN once somebody has fenced that. -EBUSY: it is a client already;
-    /// -ESHUTDOWN: @p owner is fenced; -EACCES: the pool can only be read.
-    virtual int enroll(const SpaceInfo &space, Owner owner) = 0;
+    /// From here on all that this fabric does there is done as @p owner, and ends
+    /// with -ESHUTDOWN once somebody has fenced that. @p place is set to a word, never 0
+    /// or all ones, by which others find it: node in the upper 16 bits. -EBUSY: it is a
+    /// client already; -ESHUTDOWN: @p owner is fenced; -EACCES: the pool can only be read.
+    virtual int enroll(const SpaceInfo &space, Owner owner, uint64_t &place) = 0;
 
     /// Ends that. Operations that other threads have under way are waited for.
     /// -ETIMEDOUT: one does not end; the client is not gone before the fabric is.
     virtual int withdraw(const SpaceInfo &space) = 0;
 
     /// 1: the process lives and is enrolled, or nobody knows; 0: it is gone, or not
-    /// enrolled.
-    virtual int client_alive(const SpaceInfo &space, Owner owner) = 0;
+    /// enrolled. @p place: as enroll() has set it.
+    virtual int client_alive(const SpaceInfo &space, Owner owner, uint64_t place) = 0;
 
     /// When it returns 0, no operation of @p owner is under way or will ever be.
-    /// -ETIMEDOUT: an operation did not end by @p deadline (ns); no other one will begin.
-    /// -EOPNOTSUPP: this backend cannot.
-    virtual int fence(const SpaceInfo &space, Owner owner, uint64_t deadline) = 0;
+    /// -ETIMEDOUT: an operation did not end by @p deadline (ns), or a server did not
+    /// answer: try again. -ENOTCONN: a server is not connected that is needed for it.
+    virtual int fence(const SpaceInfo &space, Owner owner, uint64_t place, uint64_t deadline) = 0;
 
     /// 1: connected, 0: known and not connected, -ENOENT: unknown.
     virtual int node_alive(uint32_t node) = 0;

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// ds::pool::ClientTable: those who are slow or die between two steps of coming
+// and going, on the local fabric.
+#include "pool/client_table.hpp"
+
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "fabric/engine.hpp"
+#include "fabric/handles.hpp"
+#include "pool/pool.hpp"
+#include "user_local.hpp"
+
+namespace {
+
+using ds::pool::ClientTable;
+using ds::pool::Owner;
+using ds::pool::Pool;
+using local::Client;
+using local::Folder;
+
+class Formatted : public Folder {
+public:
+    Formatted() {
+        ds_local_options options = local::shape(1, 24);
+        assert_int_equal(ds_local_create(file().c_str(), &options), 0);
+        Client c(file());
+        assert_int_equal(Pool::format(c.space), 0);
+    }
+};
+
+/// One who goes through the steps by hand.
+struct Stepper : Client {
+    explicit Stepper(const std::string &path) : Client(path), table(space) {}
+
+    ClientTable::Entry entry(uint32_t client) const {
+        ClientTable::Entry entry;
+        assert_int_equal(table.load(client, entry), 0);
+        return entry;
+    }
+
+    Owner claim(uint32_t client) const {
+        Owner owner{};
+        assert_int_equal(table.claim(client, entry(client), owner), 0);
+        return owner;
+    }
+
+    ClientTable table;
+};
+
+void joined(const Stepper &s, std::unique_ptr<Pool> &pool, Owner wanted) {
+    assert_int_equal(Pool::join(s.space, pool), 0);
+    assert_true(pool->self() == wanted);
+}
+
+constexpr uint64_t some_place = ds::fabric::place_of(1, 77);
+
+void there_is_no_such_number(void **) {
+    Formatted file;
+    Stepper s(file.file());
+    ClientTable::Entry entry;
+    assert_int_equal(s.table.load(0, entry), -EINVAL);
+    assert_int_equal(s.table.load(1024, entry), -EINVAL);
+    assert_int_equal(s.table.load(1023, entry), 0);
+    assert_int_equal(entry.word, 0);
+    assert_int_equal(entry.place, 0);
+}
+
+void who_comes_and_goes_leaves_nothing(void **) {
+    Formatted file;
+    Stepper s(file.file());
+    std::unique_ptr<Pool> pool;
+    joined(s, pool, {1, 1});
+    ClientTable::Entry entry = s.entry(1);
+    assert_true(ClientTable::held(entry.word));
+    assert_int_equal(static_cast<uint32_t>(entry.place), getpid());
+    pool.reset();
+    entry = s.entry(1);
+    assert_false(ClientTable::held(entry.word));
+    assert_int_equal(entry.place, 0);
+}
+
+void two_want_one_number(void **) {
+    Formatted file;
+    Stepper s(file.file());
+    ClientTable::Entry before = s.entry(1);
+    Owner first{}, second{};
+    assert_int_equal(s.table.claim(1, before, first), 0);
+    assert_int_equal(s.table.claim(1, before, second), -EAGAIN);
+    assert_int_equal(s.table.note(first, some_place), 0);
+    assert_int_equal(s.table.note(first, some_place + 1), -ESHUTDOWN);
+    assert_int_equal(s.entry(1).place, some_place);
+}
+
+// Nobody can know whether he lives, so the number goes on without him.
+void a_claimant_without_a_place(void **) {
+    Formatted file;
+    Stepper slow(file.file()), s(file.file());
+    Owner mine = slow.claim(1);
+    std::unique_ptr<Pool> pool;
+    joined(s, pool, {1, 2});
+    ClientTable::Entry entry = s.entry(1);
+    assert_int_equal(slow.table.note(mine, some_place), -ESHUTDOWN);
+    assert_true(s.entry(1) == entry);
+    // Nor does he take the number with him.
+    assert_int_equal(slow.table.release(mine, 0), 0);
+    assert_true(s.entry(1) == entry);
+}
+
+// Barred, and the bar is gone again before he comes to note his place.
+void a_claimant_who_is_very_slow(void **) {
+    Formatted file;
+    Stepper slow(file.file()), next(file.file());
+    Owner mine = slow.claim(1);
+    assert_int_equal(next.table.bar(mine), 0);
+    assert_int_equal(next.entry(1).place, ClientTable::barred);
+    assert_int_equal(next.table.bar(mine), 0);
+    assert_int_equal(next.table.release(mine, ClientTable::barred), 0);
+    Owner theirs = next.claim(1);
+    assert_int_equal(next.entry(1).place, 0);
+
+    assert_int_equal(slow.table.note(mine, some_place), -ESHUTDOWN);
+    assert_int_equal(next.entry(1).place, 0);
+    assert_int_equal(next.table.note(theirs, some_place + 1), 0);
+}
+
+void one_with_a_place_cannot_be_barred(void **) {
+    Formatted file;
+    Stepper s(file.file());
+    Owner mine = s.claim(1);
+    assert_int_equal(s.table.note(mine, some_place), 0);
+    assert_int_equal(s.table.bar(mine), -EAGAIN);
+    assert_int_equal(s.entry(1).place, some_place);
+}
+
+// He died when his place was gone and his number was not.
+void a_leaver_who_died_half_way(void **) {
+    Formatted file;
+    Stepper s(file.file());
+    Owner dead = s.claim(1);
+    assert_int_equal(s.table.note(dead, some_place), 0);
+    uint64_t place = ClientTable::address(s.space->info) + 16 + 8;
+    ds_result r;
+    assert_int_equal(ds_cas(s.space, place, some_place, 0, 0, &r), 0);
+    assert_int_equal(r.value, some_place);
+    std::unique_ptr<Pool> pool;
+    joined(s, pool, {1, 2});
+}
+
+// A number that is free with what somebody has left there can be claimed.
+void a_place_that_was_left(void **) {
+    Formatted file;
+    Stepper s(file.file());
+    uint64_t place = ClientTable::address(s.space->info) + 16 + 8;
+    assert_int_equal(ds_cas(s.space, place, 0, some_place, 0, nullptr), 0);
+    std::unique_ptr<Pool> pool;
+    joined(s, pool, {1, 1});
+    assert_true(s.entry(1).place != some_place);
+    assert_int_equal(pool->is_gone({1, 1}), 0);
+    assert_int_equal(pool->is_gone({1, 7}), 1);
+    assert_int_equal(pool->is_gone({2, 1}), 1);
+    assert_int_equal(pool->is_gone({0, 1}), -EINVAL);
+}
+
+}  // namespace
+
+int main() {
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(there_is_no_such_number),
+        cmocka_unit_test(who_comes_and_goes_leaves_nothing),
+        cmocka_unit_test(two_want_one_number),
+        cmocka_unit_test(a_claimant_without_a_place),
+        cmocka_unit_test(a_claimant_who_is_very_slow),
+        cmocka_unit_test(one_with_a_place_cannot_be_barred),
+        cmocka_unit_test(a_leaver_who_died_half_way),
+        cmocka_unit_test(a_place_that_was_left),
+    };
+    return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
