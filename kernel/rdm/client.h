@@ -3,9 +3,8 @@
  * DS: clients, programs whose use of a space can be ended by others (fenced).
  *
  * A program enrolls its handle of a space. From then on its chains on that
- * handle run only until the client is ended: by a fence, or because a server of the
- * space is attached, anew or for the first time. What ended has no chain on its
- * way any more is gone.
+ * handle begin only until the client is ended. One that has ended and has no chain
+ * on its way any more is gone.
  */
 #ifndef _DS_CLIENT_H
 #define _DS_CLIENT_H
@@ -44,8 +43,8 @@ void ds_client_leave(struct ds_client *client);
 /* No chain begins any more. Context: process. */
 void ds_client_end(struct ds_client *client);
 
-/* End all clients of @space. Context: process. */
-void ds_clients_end_space(struct ds_space *space);
+/* End all clients of @space, or of all spaces. Context: process. */
+void ds_clients_end(const struct ds_space *space);
 
 /**
  * ds_client_wait_gone - wait until an ended client is gone

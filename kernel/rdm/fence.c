@@ -8,8 +8,8 @@
  *
  * Recovery. A node that does not answer loses its connections to that server: when
  * their queue pairs are destroyed, nothing that is still on its way can be
- * executed. It attaches the server again by a new connection, and has ended all
- * clients of the space before it does.
+ * executed. The server remembers who was fenced (fenced.c), and tells the node when
+ * it comes back, before it gets any keys.
  *
  * A chain whose connection broke ends on its own host before its packets have: the
  * other end may hold some. So "it has ended" counts only if it comes over a
@@ -29,6 +29,7 @@
 #include "conn.h"
 #include "domain.h"
 #include "fence.h"
+#include "fenced.h"
 #include "grant.h"
 #include "msg.h"
 #include "params.h"
@@ -123,6 +124,31 @@ int ds_fence(struct ds_space *space, u32 node, u64 token, u32 flags, u32 timeout
 	return ret;
 }
 
+int ds_fence_catch_up(struct ds_conn *conn, u64 segment, u32 timeout_ms)
+{
+	struct ds_fence_req req = {
+		.verb		= cpu_to_le32(DS_FENCE_MISSED),
+		.segment	= cpu_to_le64(segment),
+	};
+	u32 length = DS_MSG_MAX_PAYLOAD;
+	struct ds_fenced *fenced;
+	int ret, status;
+
+	fenced = kmalloc(DS_MSG_MAX_PAYLOAD, GFP_KERNEL);
+	if (!fenced)
+		return -ENOMEM;
+	ret = ds_msg_request(conn, DS_SERVICE_FENCE, &req, sizeof(req), fenced, &length, &status,
+			     timeout_ms, NULL);
+	if (!ret && (status || length < sizeof(*fenced) ||
+		     le32_to_cpu(fenced->count) > DS_FENCED_MAX ||
+		     length != struct_size(fenced, tokens, le32_to_cpu(fenced->count))))
+		ret = -EPROTO;
+	if (!ret)
+		ds_fenced_end(fenced);
+	kfree(fenced);
+	return ret;
+}
+
 /* ---- the memory server ---- */
 
 /* The next connection of the node whose client is fenced. */
@@ -144,7 +170,8 @@ static bool ds_fence_is_of_node(struct ds_conn *conn, void *ctx)
 	return true;
 }
 
-static int ds_fence_by_conn(const struct ds_fence *fence, struct ds_conn *conn)
+/* @told: set if the client's node has answered. */
+static int ds_fence_by_conn(const struct ds_fence *fence, struct ds_conn *conn, bool *told)
 {
 	struct ds_fence_req req = fence->req;
 	int ret, status = 0;
@@ -153,6 +180,7 @@ static int ds_fence_by_conn(const struct ds_fence *fence, struct ds_conn *conn)
 	req.node = 0;
 	ret = ds_msg_request(conn, DS_SERVICE_FENCE, &req, sizeof(req), NULL, NULL, &status,
 			     DS_FENCE_ASK_MS, NULL) ?: status;
+	*told |= !ret;
 	if (!ret || ret == -EACCES)
 		return ret;
 	if (req.flags & cpu_to_le32(DS_FENCE_IF_GONE))
@@ -166,13 +194,18 @@ static void ds_fence_work(struct work_struct *work)
 {
 	struct ds_fence *fence = container_of(work, struct ds_fence, work);
 	struct ds_fence_match match = { .fence = fence };
+	bool told = false;
 	struct ds_conn *conn;
-	int ret = 0;
+	int ret;
 
+	/* First, so that a connection that comes up from here on is told. */
+	ret = ds_fenced_add(fence->conn->hs.peer.domain, &fence->req);
 	while (!ret && (conn = ds_conn_match_server(ds_fence_is_of_node, &match))) {
-		ret = ds_fence_by_conn(fence, conn);
+		ret = ds_fence_by_conn(fence, conn, &told);
 		ds_conn_put(conn);
 	}
+	if (ret || told)
+		ds_fenced_del(fence->conn->hs.peer.domain, &fence->req);
 	ds_msg_respond(fence->conn, DS_SERVICE_FENCE, fence->seq, ret, NULL, 0);
 	ds_conn_put(fence->conn);
 	kfree(fence);
@@ -264,13 +297,18 @@ static int ds_fence_serve(void *ctx, const struct ds_msg *msg, void *reply, u32 
 	const struct ds_fence_req *req = msg->data;
 
 	if (msg->length != sizeof(*req) || memchr_inv(req->reserved, 0, sizeof(req->reserved)) ||
-	    le32_to_cpu(req->flags) & ~DS_FENCE_IF_GONE || !req->token)
+	    le32_to_cpu(req->flags) & ~DS_FENCE_IF_GONE ||
+	    !req->token == (le32_to_cpu(req->verb) != DS_FENCE_MISSED))
 		return -EINVAL;
 	switch (le32_to_cpu(req->verb)) {
 	case DS_FENCE_NODE:
 		return ds_fence_serve_node(req, msg);
 	case DS_FENCE_CLIENT:
 		return req->node ? -EINVAL : ds_fence_serve_client(req, msg->conn);
+	case DS_FENCE_MISSED:
+		if (!msg->conn->server)
+			return -EPERM;
+		return ds_fenced_tell(msg->conn, reply, reply_length);
 	default:
 		return -EOPNOTSUPP;
 	}
@@ -288,4 +326,5 @@ void ds_fence_exit(void)
 	ds_msg_unbind(DS_SERVICE_FENCE);
 	wait_event(ds_fences_wait, !atomic_read(&ds_fences));
 	flush_workqueue(ds_wq);	/* the last one may not have returned */
+	ds_fenced_exit();
 }

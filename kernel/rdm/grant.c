@@ -21,6 +21,7 @@
 #include "conn.h"
 #include "debug.h"
 #include "device.h"
+#include "fenced.h"
 #include "grant.h"
 #include "key.h"
 #include "msg.h"
@@ -164,8 +165,10 @@ static int ds_grant_keys(struct ds_segment *seg, struct ds_conn *conn, u32 first
 		return PTR_ERR(a);
 	if (first >= a->reg->chunks)
 		return -EINVAL;
-	if (!first)
+	if (!first) {
 		a->uses++;
+		ds_fenced_forget(conn);
+	}
 	count = min_t(u32, a->reg->chunks - first, DS_SEG_KEYS_MAX);
 	memset(out, 0, sizeof(*out));
 	out->length = cpu_to_le64(seg->attr.length);

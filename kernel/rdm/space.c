@@ -16,6 +16,7 @@
 #include "client.h"
 #include "conn.h"
 #include "domain.h"
+#include "fence.h"
 #include "msg.h"
 #include "netlink.h"
 #include "peer.h"
@@ -173,7 +174,7 @@ static bool ds_space_clear(struct ds_space *space)
 	mutex_lock(&space->lock);
 	first = !space->dead;
 	space->dead = true;
-	ds_clients_end_space(space);
+	ds_clients_end(space);
 	for (i = 0; i < space->layout.servers; i++) {
 		a = ds_space_server(space, i);
 		if (!a)
@@ -294,8 +295,9 @@ static int ds_space_fill_slot(struct ds_space *space, u32 server, struct ds_conn
 	a = ds_attach_create(conn->hs.peer.node, segment);
 	if (!a)
 		return -ENOMEM;
-	ds_clients_end_space(space);
-	ret = ds_attach_up(a, conn, 1ull << space->layout.server_shift, timeout_ms);
+	ret = ds_fence_catch_up(conn, segment, timeout_ms);
+	if (!ret)
+		ret = ds_attach_up(a, conn, 1ull << space->layout.server_shift, timeout_ms);
 	if (ret) {
 		kfree(a);
 		return ds_space_attach_error(ret, extack);
@@ -373,7 +375,6 @@ int ds_space_detach(u32 id, u32 server, struct netlink_ext_ack *extack)
 	if (server < space->layout.servers)
 		a = ds_space_server(space, server);
 	if (a) {
-		ds_clients_end_space(space);
 		RCU_INIT_POINTER(space->servers[server], NULL);
 		space->attached--;
 		ds_attach_release(a);
@@ -441,9 +442,9 @@ static bool ds_space_try_again(struct ds_space *space, u32 server, struct ds_con
 
 	if (!a || a->node != conn->hs.peer.node || a->state != DS_ATTACH_DOWN)
 		return true;
-	/* While the server could not be reached, nobody could fence a client by it. */
-	ds_clients_end_space(space);
-	ret = ds_attach_up(a, conn, 1ull << space->layout.server_shift, DS_REATTACH_MS);
+	ret = ds_fence_catch_up(conn, a->segment, DS_REATTACH_MS);
+	if (!ret)
+		ret = ds_attach_up(a, conn, 1ull << space->layout.server_shift, DS_REATTACH_MS);
 	if (ret == -ENODATA || ret == -ENOENT || ret == -EACCES || ret == -EFBIG)
 		ds_attach_down(a, DS_ATTACH_LOST);
 	else if (ret)

@@ -162,6 +162,22 @@ AT(ds_ioc_msg_reply, data, 24);
 AT(ds_ioc_msg_reply, length, 32);
 AT(ds_ioc_msg_reply, reserved, 36);
 
+SIZE(ds_ioc_enroll, 24);
+AT(ds_ioc_enroll, size, 0);
+AT(ds_ioc_enroll, flags, 4);
+AT(ds_ioc_enroll, space, 8);
+AT(ds_ioc_enroll, timeout_ms, 12);
+AT(ds_ioc_enroll, out_token, 16);
+
+SIZE(ds_ioc_fence, 32);
+AT(ds_ioc_fence, size, 0);
+AT(ds_ioc_fence, flags, 4);
+AT(ds_ioc_fence, space, 8);
+AT(ds_ioc_fence, node, 12);
+AT(ds_ioc_fence, token, 16);
+AT(ds_ioc_fence, timeout_ms, 24);
+AT(ds_ioc_fence, reserved, 28);
+
 #define NUMBER(cmd, number)	_Static_assert((cmd) == (number), #cmd)
 
 NUMBER(DS_IOC_INFO, 0xc030bd00u);
@@ -176,3 +192,5 @@ NUMBER(DS_IOC_SERVICE_BIND, 0xc018bd08u);
 NUMBER(DS_IOC_MSG_SEND, 0xc038bd09u);
 NUMBER(DS_IOC_MSG_RECV, 0xc030bd0au);
 NUMBER(DS_IOC_MSG_REPLY, 0xc028bd0bu);
+NUMBER(DS_IOC_ENROLL, 0xc018bd0cu);
+NUMBER(DS_IOC_FENCE, 0xc020bd0du);

@@ -49,7 +49,7 @@ if ! set_up >/run/set_up 2>&1; then
 fi
 export DS_TEST_SPACE=1 DS_TEST_DOMAIN=1 DS_TEST_PEER=2 DS_TEST_REMOTE="on 2 env DS_TEST_SLOW=${DS_TEST_SLOW:-1} $PWD"
 
-programs="ioctl_abi handles buffers segments ring submit execute ports"
+programs="ioctl_abi handles buffers segments ring submit execute clients ports"
 for program in $programs; do
 	run "./$program"
 done

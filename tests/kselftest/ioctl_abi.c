@@ -20,6 +20,8 @@ union arg {
 	struct ds_ioc_msg_send		msg_send;
 	struct ds_ioc_msg_recv		msg_recv;
 	struct ds_ioc_msg_reply		msg_reply;
+	struct ds_ioc_enroll		enroll;
+	struct ds_ioc_fence		fence;
 	uint8_t				bytes[2 * PAGE];
 };
 
@@ -65,6 +67,9 @@ static const struct call calls[] = {
 	  .error = ENOTCONN, .known_flags = DS_SEND_ONE_WAY },
 	{ CALL(DS_IOC_MSG_RECV, msg_recv), .error = EBADF },
 	{ CALL(DS_IOC_MSG_REPLY, msg_reply), .error = EBADF, RESERVED(ds_ioc_msg_reply) },
+	{ CALL(DS_IOC_ENROLL, enroll), .error = EBADF, .known_flags = DS_ENROLL_WITHDRAW },
+	{ CALL(DS_IOC_FENCE, fence, .node = 1, .token = 1), .error = EBADF,
+	  .known_flags = DS_FENCE_IF_GONE, RESERVED(ds_ioc_fence) },
 };
 
 /* Make the call with @arg on a file of its own and check what comes of it. */
@@ -85,7 +90,7 @@ static void expect(const struct call *call, int error, void *arg, const char *wh
 TEST(unknown_numbers_are_enotty)
 {
 	static const unsigned long unknown[] = {
-		_IOWR(DS_IOC_TYPE, 0x0c, struct ds_ioc_info),
+		_IOWR(DS_IOC_TYPE, 0x0e, struct ds_ioc_info),
 		_IOWR(DS_IOC_TYPE, 0x3f, struct ds_ioc_info),
 		_IOWR(DS_IOC_TYPE, 0xff, struct ds_ioc_info),
 		_IOWR(DS_IOC_TYPE - 1, 0x00, struct ds_ioc_info),

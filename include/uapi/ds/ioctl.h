@@ -491,9 +491,7 @@ struct ds_ioc_msg_reply {
  *	others fence it
  *
  * Operations on the handle end with -ESHUTDOWN, DS_NOT_EXECUTED, once somebody has
- * fenced the client, or a server of the space was attached or detached since, also by
- * itself after a connection broke: somebody may have fenced the client meanwhile. To go
- * on, withdraw and enroll again.
+ * fenced the client. To go on, withdraw and enroll again.
  *
  * DS_ENROLL_WITHDRAW waits until no operation of the client is under way;
  * -ETIMEDOUT: one is. Then the handle is one of nobody's again. Closing it ends the

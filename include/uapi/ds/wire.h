@@ -296,12 +296,16 @@ struct ds_seg_revoke {
  * @DS_FENCE_CLIENT: from a memory server to an attacher of @segment: end the client
  *	@token of this node, and answer when it has no operation under way
  *
+ * @DS_FENCE_MISSED: to a memory server, before its segment is attached: which clients of
+ *	this node were fenced while it could not be asked? Answer: struct ds_fenced
+ *
  * With DS_FENCE_IF_GONE nothing is ended: -EEXIST if the client is there and not
  * ended, or its node does not tell. -EACCES: it has not attached the segment.
  */
 enum ds_fence_verb {
 	DS_FENCE_NODE = 1,
 	DS_FENCE_CLIENT = 2,
+	DS_FENCE_MISSED = 3,
 };
 
 /**
@@ -309,7 +313,7 @@ enum ds_fence_verb {
  * @verb: enum ds_fence_verb
  * @node: DS_FENCE_NODE: node of the client; else 0
  * @segment: number of the segment
- * @token: number of the client on its node
+ * @token: number of the client on its node; DS_FENCE_MISSED: 0
  * @flags: 0 or DS_FENCE_IF_GONE of ioctl.h
  * @reserved: 0
  */
@@ -320,6 +324,22 @@ struct ds_fence_req {
 	__le64 token;
 	__le32 flags;
 	__u8 reserved[4];
+} __attribute__((packed));
+
+#define DS_FENCED_MAX	500	/* clients in one message */
+
+/**
+ * struct ds_fenced - answer to DS_FENCE_MISSED
+ * @count: length of @tokens
+ * @all: 1 if there may be more: all clients of the node count as fenced
+ * @tokens: numbers of the clients
+ *
+ * The server forgets them when the node then attaches a segment by the same connection.
+ */
+struct ds_fenced {
+	__le32 count;
+	__le32 all;
+	__le64 tokens[];
 } __attribute__((packed));
 
 #endif /* _UAPI_DS_WIRE_H */

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * DS: DS_IOC_ENROLL and DS_IOC_FENCE: clients that live, are fenced, and go.
+ * DS_TEST_SPACE is as in submit.c. What hosts do that hang or are cut off is tested
+ * in tests/e2e (fence).
+ */
+#include "ds_test.h"
+#include "ds_submit.h"
+
+#define TOKEN_MAX	(1ull << 48)
+
+static uint32_t own_node(int fd)
+{
+	struct ds_ioc_info info = DS_ARG(ds_ioc_info);
+
+	ASSERT_OK(ds_ioctl(fd, DS_IOC_INFO, &info));
+	return info.out_node;
+}
+
+static uint64_t enroll(const struct setup *s)
+{
+	struct ds_ioc_enroll arg = DS_ARG(ds_ioc_enroll, .space = s->space.out_handle);
+
+	ASSERT_OK(ds_ioctl(s->fd, DS_IOC_ENROLL, &arg));
+	EXPECT(arg.out_token && arg.out_token < TOKEN_MAX);
+	return arg.out_token;
+}
+
+static int withdraw(const struct setup *s)
+{
+	struct ds_ioc_enroll arg = DS_ARG(ds_ioc_enroll, .flags = DS_ENROLL_WITHDRAW,
+					  .space = s->space.out_handle);
+
+	return ds_ioctl(s->fd, DS_IOC_ENROLL, &arg);
+}
+
+static int fence(const struct setup *s, uint64_t token, uint32_t flags)
+{
+	struct ds_ioc_fence arg = DS_ARG(ds_ioc_fence, .flags = flags, .token = token,
+					 .space = s->space.out_handle, .node = own_node(s->fd));
+
+	return ds_ioctl(s->fd, DS_IOC_FENCE, &arg);
+}
+
+#define READ_8(s)	RW(s, DS_OP_READ, .addr = (s).space.out_base, .length = 8)
+#define EXPECT_ENDED(s)	EXPECT_REFUSED(ESHUTDOWN, (s).fd, READ_8(s))
+#define EXPECT_RUNS(s)	EXPECT_EQ(0, run((s).fd, (struct ds_op){ READ_8(s) }).status)
+
+TEST(a_handle_is_enrolled_once)
+{
+	struct setup s = set_up(DS_ACCESS_ALL), other = set_up(DS_ACCESS_ALL);
+	struct ds_ioc_enroll arg = DS_ARG(ds_ioc_enroll, .space = s.space.out_handle,
+					  .timeout_ms = 1);
+	uint64_t token, again;
+
+	EXPECT_ERR(EINVAL, ds_ioctl(s.fd, DS_IOC_ENROLL, &arg));
+	EXPECT_ERR(ENOENT, withdraw(&s));
+	token = enroll(&s);
+	arg.timeout_ms = 0;
+	EXPECT_ERR(EBUSY, ds_ioctl(s.fd, DS_IOC_ENROLL, &arg));
+	EXPECT(enroll(&other) != token);
+	EXPECT_RUNS(s);
+	EXPECT_OK(withdraw(&s));
+	EXPECT_ERR(ENOENT, withdraw(&s));
+	EXPECT_RUNS(s);
+	again = enroll(&s);
+	EXPECT(again != token);
+	EXPECT_RUNS(other);
+}
+
+TEST(a_fence_names_a_client)
+{
+	struct setup s = set_up(DS_ACCESS_ALL), reader = set_up(DS_ACCESS_READ);
+	struct ds_ioc_fence arg = DS_ARG(ds_ioc_fence, .space = s.space.out_handle);
+
+	EXPECT_ERR(EINVAL, ds_ioctl(s.fd, DS_IOC_FENCE, &arg));
+	arg.node = 1;
+	EXPECT_ERR(EINVAL, ds_ioctl(s.fd, DS_IOC_FENCE, &arg));
+	arg.token = TOKEN_MAX;
+	EXPECT_ERR(EINVAL, ds_ioctl(s.fd, DS_IOC_FENCE, &arg));
+	arg.token = 1;
+	arg.node = 65536;
+	EXPECT_ERR(EINVAL, ds_ioctl(s.fd, DS_IOC_FENCE, &arg));
+	EXPECT_ERR(EACCES, fence(&reader, 1, 0));
+	/* One that never was does nothing. */
+	EXPECT_OK(fence(&s, TOKEN_MAX - 1, 0));
+	EXPECT_OK(fence(&s, TOKEN_MAX - 1, DS_FENCE_IF_GONE));
+}
+
+TEST(whoever_is_fenced_does_nothing_more)
+{
+	struct setup s = set_up(DS_ACCESS_ALL), victim = set_up(DS_ACCESS_ALL);
+	struct ds_op add = { .opcode = DS_OP_FETCH_ADD, .space = victim.space.out_handle,
+			     .addr = victim.space.out_base + 64, .length = 8, .compare_add = 1 };
+	uint64_t token = enroll(&victim), before;
+
+	EXPECT_ERR(EBUSY, fence(&s, token, DS_FENCE_IF_GONE));
+	before = run(victim.fd, add).value;
+	EXPECT_OK(fence(&s, token, 0));
+	EXPECT_OK(fence(&s, token, 0));
+	EXPECT_OK(fence(&s, token, DS_FENCE_IF_GONE));
+	EXPECT_ENDED(victim);
+	EXPECT_EQ(-ESHUTDOWN, run(victim.fd, add).status);
+	add.space = s.space.out_handle;
+	EXPECT_EQ(before + 1, run(s.fd, add).value);
+
+	/* Another handle is another client; and it may begin anew. */
+	EXPECT_RUNS(s);
+	EXPECT_OK(withdraw(&victim));
+	EXPECT_RUNS(victim);
+	EXPECT(enroll(&victim) != token);
+	EXPECT_OK(fence(&s, token, 0));
+	EXPECT_RUNS(victim);
+}
+
+TEST(one_may_fence_oneself)
+{
+	struct setup s = set_up(DS_ACCESS_ALL);
+
+	EXPECT_OK(fence(&s, enroll(&s), 0));
+	EXPECT_ENDED(s);
+}
+
+TEST(a_client_goes_with_its_handle)
+{
+	struct setup s = set_up(DS_ACCESS_ALL), other = set_up(DS_ACCESS_ALL);
+	struct ds_ioc_close arg = DS_ARG(ds_ioc_close, .type = DS_HANDLE_SPACE,
+					 .handle = other.space.out_handle);
+	uint64_t token = enroll(&other);
+
+	EXPECT_ERR(EBUSY, fence(&s, token, DS_FENCE_IF_GONE));
+	EXPECT_OK(ds_ioctl(other.fd, DS_IOC_CLOSE, &arg));
+	EXPECT_OK(fence(&s, token, DS_FENCE_IF_GONE));
+
+	other.space = ds_open_space(other.fd, DS_ACCESS_ALL);
+	token = enroll(&other);
+	EXPECT_ERR(EBUSY, fence(&s, token, DS_FENCE_IF_GONE));
+	close(other.fd);
+	EXPECT_OK(fence(&s, token, DS_FENCE_IF_GONE));
+}
+
+/* A chain is one client's. */
+TEST(chains_do_not_mix_clients)
+{
+	struct setup s = set_up(DS_ACCESS_ALL);
+	struct ds_ioc_space_open second = ds_open_space(s.fd, DS_ACCESS_ALL);
+	struct ds_op ops[2] = { { READ_8(s) }, { READ_8(s) } };
+	struct ds_cqe cqes[2];
+
+	ops[0].flags = DS_OP_CHAIN;
+	ops[1].space = second.out_handle;
+	ASSERT_OK(submit(s.fd, ops, 2, cqes));
+	EXPECT_EQ(0, cqes[1].status);
+	enroll(&s);
+	ASSERT_OK(submit(s.fd, ops, 2, cqes));
+	EXPECT_EQ(-EXDEV, cqes[1].status);
+	/* As chains of their own they go together. */
+	ops[0].flags = 0;
+	ASSERT_OK(submit(s.fd, ops, 2, cqes));
+	EXPECT_EQ(0, cqes[0].status);
+	EXPECT_EQ(0, cqes[1].status);
+}
+
+struct worker {
+	struct setup	s;
+	uint64_t	done;
+};
+
+/* Adds to a word until it is refused; counts what it was told of. */
+static void *add_until_refused(void *p)
+{
+	struct worker *w = p;
+	struct ds_op add = { .opcode = DS_OP_FETCH_ADD, .space = w->s.space.out_handle,
+			     .addr = w->s.space.out_base + 128, .length = 8, .compare_add = 1 };
+	struct ds_op ops[16];
+	struct ds_cqe cqes[16];
+
+	for (size_t i = 0; i < ARRAY_LEN(ops); i++)
+		ops[i] = add;
+	for (;;) {
+		ASSERT_OK(submit(w->s.fd, ops, ARRAY_LEN(ops), cqes));
+		for (size_t i = 0; i < ARRAY_LEN(ops); i++) {
+			if (cqes[i].status == -ESHUTDOWN) {
+				EXPECT_EQ(DS_NOT_EXECUTED, cqes[i].outcome);
+				return NULL;
+			}
+			EXPECT_EQ(0, cqes[i].status);
+			w->done++;
+		}
+	}
+}
+
+/* While it works, again and again: what it has done by then is all that it does. */
+TEST(a_fence_is_final)
+{
+	struct setup s = set_up(DS_ACCESS_ALL);
+	struct ds_op look = { .opcode = DS_OP_FETCH_ADD, .space = s.space.out_handle,
+			      .addr = s.space.out_base + 128, .length = 8 };
+
+	for (int round = 0; round < 20; round++) {
+		struct worker w = { .s = set_up(DS_ACCESS_ALL) };
+		uint64_t token = enroll(&w.s), before = run(s.fd, look).value, after;
+		pthread_t thread;
+
+		ASSERT(!pthread_create(&thread, NULL, add_until_refused, &w));
+		usleep(1000 * (round % 7));
+		EXPECT_OK(fence(&s, token, 0));
+		after = run(s.fd, look).value;
+		ASSERT(!pthread_join(thread, NULL));
+		EXPECT_EQ(after, run(s.fd, look).value);
+		EXPECT_EQ(before + w.done, after);
+		close(w.s.fd);
+	}
+}
