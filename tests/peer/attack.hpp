@@ -60,6 +60,7 @@ std::span<const Attack> request_attacks();
 std::span<const Attack> handshake_attacks();
 std::span<const Attack> lane_attacks();
 std::span<const Attack> message_attacks();
+std::span<const Attack> fence_attacks();
 std::span<const Attack> segment_attacks();
 std::span<const Attack> memory_attacks();
 std::span<const Attack> flood_attacks();

@@ -57,7 +57,7 @@ struct Group {
 const Group groups[] = {
     {"good", good_cases},       {"request", request_attacks}, {"handshake", handshake_attacks},
     {"lane", lane_attacks},     {"message", message_attacks}, {"segment", segment_attacks},
-    {"memory", memory_attacks}, {"flood", flood_attacks},
+    {"memory", memory_attacks}, {"fence", fence_attacks},     {"flood", flood_attacks},
 };
 
 struct Options {
