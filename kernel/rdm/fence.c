@@ -38,6 +38,7 @@
 
 #define DS_FENCE_CLIENT_MS	1500	/* for the client's chains to end */
 #define DS_FENCE_ASK_MS		2500	/* for its node to answer */
+#define DS_FENCE_LOOK_MS	500	/* the same, when nothing is to be ended */
 #define DS_FENCES_MAX		64	/* that a server works on */
 
 /* A request that a memory server works on. */
@@ -174,16 +175,17 @@ static bool ds_fence_is_of_node(struct ds_conn *conn, void *ctx)
 static int ds_fence_by_conn(const struct ds_fence *fence, struct ds_conn *conn, bool *told)
 {
 	struct ds_fence_req req = fence->req;
+	bool look = req.flags & cpu_to_le32(DS_FENCE_IF_GONE);
 	int ret, status = 0;
 
 	req.verb = cpu_to_le32(DS_FENCE_CLIENT);
 	req.node = 0;
 	ret = ds_msg_request(conn, DS_SERVICE_FENCE, &req, sizeof(req), NULL, NULL, &status,
-			     DS_FENCE_ASK_MS, NULL) ?: status;
+			     look ? DS_FENCE_LOOK_MS : DS_FENCE_ASK_MS, NULL) ?: status;
 	*told |= !ret;
 	if (!ret || ret == -EACCES)
 		return ret;
-	if (req.flags & cpu_to_le32(DS_FENCE_IF_GONE))
+	if (look)
 		return -EEXIST;
 	ds_conn_close(conn, "a client there was fenced and did not end in time");
 	ds_conn_wait_closed(conn);
