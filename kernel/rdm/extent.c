@@ -340,3 +340,30 @@ int ds_extent_reclaim(struct ds_extents *e, struct ds_owner owner)
 	}
 	return reclaimed;
 }
+
+/* ---- counting ---- */
+
+int ds_extent_count_all(const struct ds_extents *e, struct ds_extent_tally *tally)
+{
+	u32 end = ds_extent_first(&e->layout, DS_REGION_COUNT);
+	u64 records[DS_EXTENT_READ_WORDS];
+	u32 count[DS_EXTENT_FULL + 1] = { 0 };
+	u32 index, n, i;
+	int ret;
+
+	for (index = 0; index < end; index += n) {
+		n = min(end - index, DS_EXTENT_READ_WORDS);
+		ret = ds_extent_read(e, index, records, n);
+		if (ret)
+			return ret;
+		for (i = 0; i < n; i++)
+			count[ds_extent_unpack(records[i]).state]++;
+	}
+	*tally = (struct ds_extent_tally) {
+		.free = count[DS_EXTENT_FREE],
+		.owned = count[DS_EXTENT_OWNED],
+		.part = count[DS_EXTENT_PART],
+		.full = count[DS_EXTENT_FULL],
+	};
+	return 0;
+}

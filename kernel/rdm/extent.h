@@ -165,4 +165,27 @@ int ds_extent_free(struct ds_extents *e, u32 index, struct ds_owner owner, u32 u
  */
 int ds_extent_reclaim(struct ds_extents *e, struct ds_owner owner);
 
+/**
+ * struct ds_extent_tally - the extents of a server, counted by what they are
+ * @free: nothing is in them
+ * @owned: a client has them
+ * @part: used in part, nobody's
+ * @full: used up
+ */
+struct ds_extent_tally {
+	u32 free;
+	u32 owned;
+	u32 part;
+	u32 full;
+};
+
+/**
+ * ds_extent_count_all - how much of a server is taken?
+ * @e: the server's extents
+ * @tally: the answer, each record as it was at one instant; written on success only
+ *
+ * Return: 0, or what @ops say.
+ */
+int ds_extent_count_all(const struct ds_extents *e, struct ds_extent_tally *tally);
+
 #endif /* DS_RDM_EXTENT_H */

@@ -450,6 +450,50 @@ static void one_owner_at_a_time(void **state)
 	end(&shared);
 }
 
+static void assert_tally(struct server *s, u32 free, u32 owned, u32 part, u32 full)
+{
+	struct ds_extent_tally tally;
+
+	assert_int_equal(ds_extent_count_all(&s->e, &tally), 0);
+	assert_int_equal(tally.free, free);
+	assert_int_equal(tally.owned, owned);
+	assert_int_equal(tally.part, part);
+	assert_int_equal(tally.full, full);
+}
+
+static void all_are_counted(void **state)
+{
+	struct ds_extent_tally tally = { .free = 77 };
+	struct ds_extent first, x;
+	struct server s;
+	u32 all, k;
+
+	(void)state;
+	for (k = 0; k <= DS_LAYOUT_MAX_K; k += 8) {
+		start(&s, k);
+		all = all_extents(&s.e.layout);
+		assert_tally(&s, all, 0, 0, 0);
+		assert_int_equal(ds_extent_alloc(&s.e, DS_REGION_LEVEL1, alice, &x), 0);
+		assert_int_equal(ds_extent_alloc(&s.e, DS_REGION_LEAF, alice, &first), 0);
+		assert_tally(&s, all - 2, 2, 0, 0);
+		assert_int_equal(ds_extent_free(&s.e, x.index, alice, 0), 0);
+		assert_int_equal(ds_extent_free(&s.e, first.index, alice, 3), 0);
+		assert_tally(&s, all - 1, 0, 1, 0);
+		/* The last one that there is. */
+		do {
+			assert_int_equal(ds_extent_alloc(&s.e, DS_REGION_LEAF, bob, &x), 0);
+			assert_int_equal(ds_extent_free(&s.e, x.index, bob, x.nodes), 0);
+		} while (x.index != all - 1);
+		assert_tally(&s, all - ds_extent_count(&s.e.layout, DS_REGION_LEAF), 0, 0,
+			     ds_extent_count(&s.e.layout, DS_REGION_LEAF));
+		failing = -EIO;
+		assert_int_equal(ds_extent_count_all(&s.e, &tally), -EIO);
+		failing = 0;
+		assert_int_equal(tally.free, 77);
+		end(&s);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -467,6 +511,7 @@ int main(void)
 		cmocka_unit_test(a_read_and_a_swap),
 		cmocka_unit_test(memory_that_does_not_answer),
 		cmocka_unit_test(one_owner_at_a_time),
+		cmocka_unit_test(all_are_counted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

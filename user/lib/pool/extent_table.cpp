@@ -46,4 +46,8 @@ int ExtentTable::reclaim(fabric::Owner owner) {
     return rc < 0 ? rc : 0;
 }
 
+int ExtentTable::count(ds_extent_tally &tally) const {
+    return ds_extent_count_all(&extents_, &tally);
+}
+
 }  // namespace ds::pool

@@ -37,6 +37,8 @@ public:
     int give_back(uint32_t index, fabric::Owner owner, uint32_t used);
     /// Gives back what a client had that does nothing any more.
     int reclaim(fabric::Owner owner);
+    /// Counts them all.
+    int count(ds_extent_tally &tally) const;
 
 private:
     static int read(void *self, u64 offset, u64 *words, u32 count);
