@@ -12,8 +12,8 @@ endif
 DSCTL_SRC := $(wildcard user/tools/dsctl/*.cpp)
 DSCTL_OBJ := $(DSCTL_SRC:user/tools/%.cpp=$(lib_out)/obj/tools/%.o)
 DSCTL_CXXFLAGS := -std=c++20 -g -O2 -Wall -Wextra -Werror -MMD -MP \
-	-Iinclude/uapi -Ikernel -Iuser/lib/include -DDSCTL_VERSION='"$(DS_VERSION)"'
-DSCTL_LIBS := $(shell pkg-config --libs libnl-genl-3.0) -libverbs
+	-Iinclude/uapi -Ikernel -Iuser/lib/include -Iuser/lib -DDSCTL_VERSION='"$(DS_VERSION)"'
+DSCTL_LIBS := $(shell pkg-config --libs libnl-genl-3.0 ncursesw) -libverbs
 
 .PHONY: dsctl
 dsctl: $(lib_out)/bin/dsctl

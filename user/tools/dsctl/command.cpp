@@ -32,10 +32,12 @@ const Verb *Object::default_verb() const {
 
 const std::vector<Param> &global_options() {
     static const std::vector<Param> options{
-        {.name = "--json", .help = "print one JSON document (short: -j)"},
-        {.name = "--pretty", .help = "the same, indented (short: -p)"},
-        {.name = "--quiet", .help = "print results only: no notes, warnings, progress (short: -q)"},
-        {.name = "--verbose", .help = "say what is being done, on stderr (short: -v)"},
+        {.name = "--json", .help = "print one JSON document", .letter = 'j'},
+        {.name = "--pretty", .help = "the same, indented", .letter = 'p'},
+        {.name = "--quiet",
+         .help = "print results only: no notes, warnings, progress",
+         .letter = 'q'},
+        {.name = "--verbose", .help = "say what is being done, on stderr", .letter = 'v'},
         {.name = "--fabric",
          .value = "FABRIC",
          .help = "module, or local:PATH for a file of this host; the default is DS_FABRIC in the "
@@ -53,8 +55,8 @@ const std::vector<Param> &global_options() {
          .fallback = "auto",
          .choices = "auto|always|never"},
         {.name = "--progress", .help = "show progress also when stderr is no terminal"},
-        {.name = "--help", .help = "explain the command (short: -h)"},
-        {.name = "--version", .help = "print the version (short: -V)"},
+        {.name = "--help", .help = "explain the command", .letter = 'h'},
+        {.name = "--version", .help = "print the version", .letter = 'V'},
     };
     return options;
 }

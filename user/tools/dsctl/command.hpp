@@ -39,6 +39,7 @@ struct Param {
     bool optional = false;           // of a positional argument
     bool required = false;           // of an option
     std::string_view choices = "";   // "a|b|c"
+    char letter = 0;                 // of an option: "-j", 0 if it has none
     std::string_view names = "";     // for the shell: KIND of 'completion names'
     uint64_t min = 0;
     uint64_t max = UINT64_MAX;

@@ -66,6 +66,8 @@ std::string explained(const Param &param) {
         text += " (" + std::string(param.choices) + ")";
     if (!param.fallback.empty())
         text += " (default " + std::string(param.fallback) + ")";
+    if (param.letter)
+        text += std::string(" (short: -") + param.letter + ")";
     return text;
 }
 

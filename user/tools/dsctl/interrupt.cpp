@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interrupt.hpp"
 
-#include <poll.h>
-
 #include <csignal>
 
 namespace dsctl {
@@ -23,25 +21,50 @@ bool interrupted() {
     return seen;
 }
 
-void sleep_until(std::chrono::steady_clock::time_point time) {
-    using std::chrono::nanoseconds;
-    using std::chrono::seconds;
-    sigset_t blocked, before;
+// Between a look at what has come and the wait no signal is taken, so none is missed.
+class Blocked {
+public:
+    Blocked() {
+        sigset_t blocked;
+        sigemptyset(&blocked);
+        sigaddset(&blocked, SIGINT);
+        sigaddset(&blocked, SIGTERM);
+        sigprocmask(SIG_BLOCK, &blocked, &before_);
+    }
+    Blocked(const Blocked &) = delete;
+    Blocked &operator=(const Blocked &) = delete;
+    ~Blocked() { sigprocmask(SIG_SETMASK, &before_, nullptr); }
 
-    // Between a look and the wait no signal is taken, so none is missed.
-    sigemptyset(&blocked);
-    sigaddset(&blocked, SIGINT);
-    sigaddset(&blocked, SIGTERM);
-    sigprocmask(SIG_BLOCK, &blocked, &before);
-    while (!seen) {
+    // False if the time is over.
+    bool wait(std::chrono::steady_clock::time_point time, pollfd *file) const {
+        using std::chrono::nanoseconds;
+        using std::chrono::seconds;
         nanoseconds left = time - std::chrono::steady_clock::now();
+
         if (left <= nanoseconds::zero())
-            break;
+            return false;
         seconds whole = std::chrono::floor<seconds>(left);
         timespec wait{.tv_sec = whole.count(), .tv_nsec = (left - whole).count()};
-        ppoll(nullptr, 0, &wait, &before);
+        ppoll(file, file ? 1 : 0, &wait, &before_);
+        return true;
     }
-    sigprocmask(SIG_SETMASK, &before, nullptr);
+
+private:
+    sigset_t before_;
+};
+
+void sleep_until(std::chrono::steady_clock::time_point time) {
+    Blocked blocked;
+
+    while (!seen && blocked.wait(time, nullptr)) {
+    }
+}
+
+void wait_until(std::chrono::steady_clock::time_point time, pollfd *file) {
+    Blocked blocked;
+
+    if (!seen)
+        blocked.wait(time, file);
 }
 
 }  // namespace dsctl

@@ -2,6 +2,8 @@
 // Ctrl-C for commands that have something to say before they end.
 #pragma once
 
+#include <poll.h>
+
 #include <chrono>
 
 namespace dsctl {
@@ -13,5 +15,8 @@ bool interrupted();
 
 // Until @p time or an interrupt, also one that came before.
 void sleep_until(std::chrono::steady_clock::time_point time);
+
+// The same, but at most until @p file has something, or any signal has come.
+void wait_until(std::chrono::steady_clock::time_point time, pollfd *file);
 
 }  // namespace dsctl

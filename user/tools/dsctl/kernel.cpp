@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <pwd.h>
 #include <sys/socket.h>
 #include <algorithm>
 #include <cstring>
@@ -192,6 +193,12 @@ uint32_t parse_access(const std::string &text) {
     if (!access)
         throw usage("--access is made of r (read), w (write) and a (atomics), not '" + text + "'");
     return access;
+}
+
+std::string user_name(uint32_t uid) {
+    const passwd *entry = getpwuid(uid);
+
+    return entry ? entry->pw_name : std::to_string(uid);
 }
 
 Style state_style(std::string_view state) {

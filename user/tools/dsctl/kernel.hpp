@@ -59,6 +59,9 @@ void put_address(nl::Message &message, const std::string &host);
 std::string access_text(uint32_t access);
 uint32_t parse_access(const std::string &text);
 
+// The name of a user, or the number.
+std::string user_name(uint32_t uid);
+
 // How a state is coloured.
 Style state_style(std::string_view state);
 

@@ -23,9 +23,12 @@ std::string how(const Param &param) {
 std::string params_text(const std::vector<Param> &params) {
     std::string text;
 
-    for (const Param &param : params)
-        text += (text.empty() ? "" : " ") + std::string(param.name) +
-                (param.is_flag() ? "" : "=" + how(param));
+    for (const Param &param : params) {
+        std::string value = param.is_flag() ? "" : "=" + how(param);
+        text += (text.empty() ? "" : " ") + std::string(param.name) + value;
+        if (param.letter)
+            text += std::string(" -") + param.letter + value;
+    }
     return text;
 }
 
@@ -111,7 +114,7 @@ _dsctl_read_option() {
 	local known param names=()
 	_dsctl_known
 	for param in "${known[@]}"; do
-		[[ $param != --* ]] || names+=("${param%%=*}")
+		[[ $param != -* ]] || names+=("${param%%=*}")
 	done
 	_dsctl_pick "$1" "${names[@]}" || return 0
 	used+=" $REPLY "
@@ -151,10 +154,8 @@ _dsctl_read() {
 		pending=
 	elif [[ $1 == -- && ! $only_args ]]; then
 		only_args=1
-	elif [[ $1 == --* && ! $only_args ]]; then
-		_dsctl_read_option "$1"
 	elif [[ $1 == -[!0-9]* && ! $only_args ]]; then
-		return
+		_dsctl_read_option "$1"
 	elif [[ ! $object ]]; then
 		_dsctl_pick "$1" "${objects[@]}" || REPLY='?'
 		object=$REPLY
@@ -199,7 +200,7 @@ _dsctl_argument() {
 	local known param at=0
 	_dsctl_known
 	for param in "${known[@]}"; do
-		[[ $param != --* ]] || continue
+		[[ $param != -* ]] || continue
 		[[ $at != "$args" ]] || _dsctl_values "${param#*=}"
 		at=$((at + 1))
 	done

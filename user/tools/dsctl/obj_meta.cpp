@@ -2,6 +2,7 @@
 // dsctl meta: the grammar itself, for the build: man pages, tests, completion.
 #include "call.hpp"
 #include "help.hpp"
+#include "run.hpp"
 
 namespace dsctl {
 
@@ -18,6 +19,7 @@ Json param_json(const Param &param) {
             {"default", param.fallback},
             {"choices", param.choices},
             {"names", param.names},
+            {"letter", std::string(param.letter ? 1 : 0, param.letter)},
             {"needed", param.is_needed()}};
 }
 
@@ -28,9 +30,13 @@ Json verb_json(const Object &object, const Verb &verb) {
         params.push_back(param_json(param));
     for (const Example &example : verb.examples)
         examples.push_back({{"command", example.command}, {"text", example.text}});
-    return {{"name", verb.name},       {"summary", verb.summary},
-            {"details", verb.details}, {"synopsis", synopsis(object, verb)},
-            {"params", params},        {"examples", examples}};
+    return {{"name", verb.name},
+            {"document", document_name(object, verb)},
+            {"summary", verb.summary},
+            {"details", verb.details},
+            {"params", params},
+            {"examples", examples},
+            {"synopsis", synopsis(object, verb)}};
 }
 
 Exit show(Call &call) {
@@ -69,6 +75,8 @@ std::string option_text(const Param &param) {
         text += ": " + escaped(param.choices);
     if (!param.fallback.empty())
         text += " (default " + escaped(param.fallback) + ")";
+    if (param.letter)
+        text += std::string(" (short: -") + param.letter + ")";
     return text + ".\n\n";
 }
 

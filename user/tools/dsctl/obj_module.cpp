@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // dsctl module: ds.ko itself.
-#include <pwd.h>
-
 #include "kernel.hpp"
 #include "sysfs.hpp"
 
@@ -31,12 +29,6 @@ Exit show(Call &call) {
     call.out.line("");
     call.out.table({{"PARAMETER"}, {"VALUE", false, true}}, rows);
     return Exit::ok;
-}
-
-std::string user_name(uint32_t uid) {
-    const passwd *entry = getpwuid(uid);
-
-    return entry ? entry->pw_name : std::to_string(uid);
 }
 
 Exit holders(Call &call) {

@@ -234,7 +234,7 @@ const Object object{
                          .help = "a name of at most 31 characters"},
                     },
                 .examples = {{"seg add 64M", "export 64 MiB; prints the segment's number"},
-                             {"seg add 1G --numa 1 --name pool1 --access rw",
+                             {"seg add 32M --numa 0 --name pool1 --access rw",
                               "from NUMA node 1, without atomics"},
                              {"-q seg add 16M", "print the number only, for a script"}},
                 .run = add,

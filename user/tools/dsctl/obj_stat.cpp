@@ -1,53 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 // dsctl stat: counters of the module, of peers and of devices.
 #include <chrono>
-#include <map>
 
 #include "clock.hpp"
+#include "counters.hpp"
 #include "interrupt.hpp"
-#include "kernel.hpp"
 #include "units.hpp"
 
 namespace dsctl {
 
 namespace {
 
-using Key = std::pair<std::string, std::string>;  // object, counter
-using Sample = std::vector<std::pair<Key, uint64_t>>;
+Counters take(Kernel &kernel, const std::string &object) {
+    Counters counters = read_counters(kernel);
 
-Sample take(Kernel &kernel, const std::string &object) {
-    Sample sample;
-
-    for (const nl::Message &counter : kernel.dump(DS_CMD_STAT_GET, "read the counters")) {
-        std::string owner = counter.get_or(attr::object, "module");
-        if (object.empty() || owner == object)
-            sample.push_back(
-                {{owner, counter.get_or(attr::name, "?")}, counter.get_or(attr::value, 0)});
-    }
-    if (sample.empty() && !object.empty())
+    if (!object.empty())
+        std::erase_if(counters, [&](const auto &counter) { return counter.first.first != object; });
+    if (counters.empty() && !object.empty())
         throw Error(Exit::not_found, "DS-STA-001", "there are no counters of '" + object + "'",
                     "see the first column of 'dsctl stat show'");
-    return sample;
+    return counters;
 }
 
-// How much a counter grew; nothing for one that is new or began again.
-std::optional<uint64_t> growth(const std::map<Key, uint64_t> &before, const Key &key,
-                               uint64_t value) {
-    auto old = before.find(key);
-
-    if (old == before.end() || old->second > value)
-        return std::nullopt;
-    return value - old->second;
-}
-
-void print_csv(Output &out, const Sample &sample, const std::string &time) {
+void print_csv(Output &out, const Counters &sample, const std::string &time) {
     for (const auto &[key, value] : sample)
         out.line(format("%s,%s,%s,%llu", time.c_str(), key.first.c_str(), key.second.c_str(),
                         static_cast<unsigned long long>(value)));
 }
 
-void print(Output &out, const Sample &sample, const std::map<Key, uint64_t> *before,
-           double seconds) {
+void print(Output &out, const Counters &sample, const CounterMap *before, double seconds) {
     std::vector<Column> columns{{"OBJECT"}, {"COUNTER", false, true}, {"VALUE", true}};
     std::string time = timestamp();
     std::vector<Row> rows;
@@ -73,7 +54,7 @@ void print(Output &out, const Sample &sample, const std::map<Key, uint64_t> *bef
 // A sample every period until Ctrl-C.
 Exit watch(Call &call, Kernel &kernel, uint64_t period_ms) {
     using Clock = std::chrono::steady_clock;
-    std::map<Key, uint64_t> before;
+    CounterMap before;
     Clock::time_point last = Clock::now();
 
     watch_interrupts();
@@ -84,7 +65,7 @@ Exit watch(Call &call, Kernel &kernel, uint64_t period_ms) {
         if (interrupted())
             return Exit::interrupted;
         Clock::time_point now = Clock::now();
-        Sample sample = take(kernel, call.text("--object"));
+        Counters sample = take(kernel, call.text("--object"));
         if (call.has("--csv"))
             print_csv(call.out, sample, timestamp());
         else
@@ -107,7 +88,7 @@ Exit show(Call &call) {
         call.out.line("time,object,counter,value");
     if (auto period = call.maybe("--watch"))
         return watch(call, kernel, *period);
-    Sample sample = take(kernel, call.text("--object"));
+    Counters sample = take(kernel, call.text("--object"));
     if (call.has("--csv"))
         print_csv(call.out, sample, timestamp());
     else

@@ -93,6 +93,47 @@ std::string printable(const std::string &text) {
     return result;
 }
 
+std::vector<Row> lay_out(const std::vector<Column> &columns, const std::vector<Row> &rows,
+                         size_t limit) {
+    std::vector<Row> cells{Row{}}, lines;
+    std::vector<size_t> widths;
+
+    for (const Column &column : columns)
+        cells[0].emplace_back(column.header);
+    cells.insert(cells.end(), rows.begin(), rows.end());
+    for (size_t i = 0; i < columns.size(); i++) {
+        size_t width = 0;
+        for (Row &row : cells) {
+            row[i].text = printable(row[i].text);
+            width = std::max(width, width_of(row[i].text));
+        }
+        widths.push_back(width);
+    }
+    if (limit)
+        fit(columns, widths, limit);
+
+    for (const Row &row : cells) {
+        Row pieces;
+        std::string blanks;  // before the next piece; none at the end of a line
+        for (size_t i = 0; i < columns.size(); i++) {
+            Cell cell{cut(row[i].text, widths[i]), row[i].style};
+            std::string pad(widths[i] - width_of(cell.text), ' ');
+            if (columns[i].right)
+                blanks += pad;
+            if (!cell.text.empty()) {
+                pieces.emplace_back(blanks);
+                pieces.push_back(cell);
+                blanks.clear();
+            }
+            if (!columns[i].right)
+                blanks += pad;
+            blanks += std::string(gap, ' ');
+        }
+        lines.push_back(pieces);
+    }
+    return lines;
+}
+
 Output::Output(const Settings &settings)
     : settings_(settings), color_(wants_color(settings.color)) {}
 
@@ -143,34 +184,12 @@ void Output::fields(const std::vector<std::pair<std::string, Cell>> &fields) {
 }
 
 void Output::table(const std::vector<Column> &columns, const std::vector<Row> &rows) {
-    std::vector<size_t> widths;
-    std::vector<Row> lines{Row{}};
-
     if (json())
         return;
-    for (const Column &column : columns)
-        lines[0].emplace_back(column.header);
-    lines.insert(lines.end(), rows.begin(), rows.end());
-    for (size_t i = 0; i < columns.size(); i++) {
-        size_t width = 0;
-        for (Row &row : lines) {
-            row[i].text = printable(row[i].text);
-            width = std::max(width, width_of(row[i].text));
-        }
-        widths.push_back(width);
-    }
-    if (size_t limit = line_width())
-        fit(columns, widths, limit);
-
-    for (const Row &row : lines) {
+    for (const Row &pieces : lay_out(columns, rows, line_width())) {
         std::string text;
-        for (size_t i = 0; i < columns.size(); i++) {
-            Cell cell{cut(row[i].text, widths[i]), row[i].style};
-            std::string pad(widths[i] - width_of(cell.text), ' ');
-            text += columns[i].right ? pad + styled(cell) : styled(cell) + pad;
-            text += std::string(gap, ' ');
-        }
-        text.erase(text.find_last_not_of(' ') + 1);
+        for (const Cell &piece : pieces)
+            text += styled(piece);
         line(text);
     }
 }

@@ -42,6 +42,11 @@ struct Column {
 
 using Row = std::vector<Cell>;
 
+// The lines of a table, its header first. Each is made of pieces that are printed
+// one behind the other. limit is the width of the terminal, 0 if there is none.
+std::vector<Row> lay_out(const std::vector<Column> &columns, const std::vector<Row> &rows,
+                         size_t limit);
+
 class Output {
 public:
     explicit Output(const Settings &settings);

@@ -11,14 +11,6 @@ namespace dsctl {
 
 namespace {
 
-constexpr struct {
-    char letter;
-    std::string_view option;
-} short_options[] = {
-    {'j', "--json"},    {'p', "--pretty"}, {'q', "--quiet"},
-    {'v', "--verbose"}, {'h', "--help"},   {'V', "--version"},
-};
-
 std::string in_quotes(std::string_view text) {
     return "'" + std::string(text) + "'";
 }
@@ -97,7 +89,11 @@ public:
 private:
     bool is_option(const std::string &word) const;
     void option(const std::string &word);
-    void short_flags(const std::string &word);
+    void short_options(const std::string &word);
+    void take_value(const Param &param, std::optional<std::string> value);
+    const Param &find_letter(char letter) const;
+    std::vector<const Param *> known_options() const;
+    void default_verb();
     void check_value(const Param &param, const std::string &value) const;
     void set_option(const Param &param, const std::string &value);
     void set_global(std::string_view name, const std::string &value);
@@ -146,8 +142,8 @@ void Parser::run() {
     end_of_words();
 }
 
-const Param &Parser::find_option(std::string_view name) const {
-    std::vector<std::string_view> names;
+// The global ones, and those of the verb if it is known by now.
+std::vector<const Param *> Parser::known_options() const {
     std::vector<const Param *> params;
 
     for (const Param &param : global_options())
@@ -156,6 +152,13 @@ const Param &Parser::find_option(std::string_view name) const {
         for (const Param &param : parsed_.verb->params)
             if (param.is_option())
                 params.push_back(&param);
+    return params;
+}
+
+const Param &Parser::find_option(std::string_view name) const {
+    std::vector<const Param *> params = known_options();
+    std::vector<std::string_view> names;
+
     for (const Param *param : params)
         names.push_back(param->name);
     std::string_view chosen = pick(name, names, "option", help_hint());
@@ -163,36 +166,61 @@ const Param &Parser::find_option(std::string_view name) const {
                           [&](const Param *param) { return param->name == chosen; });
 }
 
-void Parser::option(const std::string &word) {
-    if (word[1] != '-')
-        return short_flags(word);
-    size_t equals = word.find('=');
-    std::string_view name = std::string_view(word).substr(0, equals);
-    // 'dsctl version --all': the default verb needs no name.
-    if (parsed_.object && !parsed_.verb && half_verb_.empty() && !is_global(name))
-        parsed_.verb = parsed_.object->default_verb();
-
-    const Param &param = find_option(name);
-    if (param.is_flag()) {
-        if (equals != std::string::npos)
-            throw usage("option " + in_quotes(param.name) + " takes no value", help_hint());
-        set_option(param, "");
-    } else if (equals != std::string::npos) {
-        set_option(param, word.substr(equals + 1));
-    } else if (next_ < words_.size()) {
-        set_option(param, words_[next_++]);
-    } else {
-        throw usage("option " + in_quotes(param.name) + " needs a value", help_hint());
-    }
+const Param &Parser::find_letter(char letter) const {
+    for (const Param *param : known_options())
+        if (param->letter == letter)
+            return *param;
+    throw usage(std::string("no option '-") + letter + "'", help_hint());
 }
 
-void Parser::short_flags(const std::string &word) {
-    for (char letter : word.substr(1)) {
-        auto known = std::find_if(std::begin(short_options), std::end(short_options),
-                                  [&](auto &entry) { return entry.letter == letter; });
-        if (known == std::end(short_options))
-            throw usage(std::string("no option '-") + letter + "'", help_hint());
-        set_global(known->option, "");
+// 'dsctl version --all': the default verb needs no name.
+void Parser::default_verb() {
+    if (parsed_.object && !parsed_.verb && half_verb_.empty())
+        parsed_.verb = parsed_.object->default_verb();
+}
+
+// What stands behind = belongs to the option; else it is the next word.
+void Parser::take_value(const Param &param, std::optional<std::string> value) {
+    if (!value && next_ < words_.size())
+        value = words_[next_++];
+    if (!value)
+        throw usage("option " + in_quotes(param.name) + " needs a value", help_hint());
+    set_option(param, *value);
+}
+
+void Parser::option(const std::string &word) {
+    if (word[1] != '-')
+        return short_options(word);
+    size_t equals = word.find('=');
+    std::string_view name = std::string_view(word).substr(0, equals);
+    std::optional<std::string> value;
+    if (equals != std::string::npos)
+        value = word.substr(equals + 1);
+    if (!is_global(name))
+        default_verb();
+
+    const Param &param = find_option(name);
+    if (!param.is_flag())
+        return take_value(param, value);
+    if (value)
+        throw usage("option " + in_quotes(param.name) + " takes no value", help_hint());
+    set_option(param, "");
+}
+
+// "-jq", "-bn1", "-n 1"
+void Parser::short_options(const std::string &word) {
+    for (size_t at = 1; at < word.size(); at++) {
+        bool global = std::ranges::any_of(
+            global_options(), [&](const Param &param) { return param.letter == word[at]; });
+        if (!global)
+            default_verb();
+        const Param &param = find_letter(word[at]);
+        if (param.is_flag()) {
+            set_option(param, "");
+            continue;
+        }
+        std::string rest = word.substr(at + 1);
+        return take_value(param, rest.empty() ? std::nullopt : std::optional(rest));
     }
 }
 

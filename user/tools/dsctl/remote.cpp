@@ -108,9 +108,12 @@ std::span<std::byte> Buffer::bytes() const {
 }
 
 Remote::Remote(const Call &call, uint32_t access)
+    : Remote(call, static_cast<uint32_t>(call.number("--space")), access) {}
+
+Remote::Remote(const Call &call, uint32_t number, uint32_t access)
     : fabric_(open_fabric(call.settings), ds_fabric_close),
       space_(nullptr, ds_space_close),
-      number_(static_cast<uint32_t>(call.number("--space"))),
+      number_(number),
       timeout_ms_(call.timeout_ms(DS_TIMEOUT_DEFAULT)) {
     ds_space_info info{};
 

@@ -33,6 +33,8 @@ public:
     // Opens the space of --space with these rights (DS_ACCESS_*); --timeout is
     // the longest wait of each run().
     Remote(const Call &call, uint32_t access);
+    // The same with the number of the space.
+    Remote(const Call &call, uint32_t number, uint32_t access);
 
     const Map &map() const { return map_; }
     uint32_t timeout_ms() const { return timeout_ms_; }

@@ -21,13 +21,6 @@ std::string help_for(const Parsed &parsed) {
     return help();
 }
 
-std::string schema_of(const Parsed &parsed) {
-    std::string name = std::string(parsed.object->name) + "-" + std::string(parsed.verb->name);
-
-    std::replace(name.begin(), name.end(), ' ', '-');
-    return name;
-}
-
 int fail(Output &out, const Error &error) {
     return out.finish(error.exit, &error);
 }
@@ -35,7 +28,7 @@ int fail(Output &out, const Error &error) {
 int run(const Parsed &parsed) {
     Output out(parsed.settings);
 
-    out.set_schema(schema_of(parsed));
+    out.set_schema(document_name(*parsed.object, *parsed.verb));
     try {
         Call call(*parsed.object, *parsed.verb, parsed.settings, out, parsed.values);
         return out.finish(parsed.verb->run(call));
@@ -47,6 +40,13 @@ int run(const Parsed &parsed) {
 }
 
 }  // namespace
+
+std::string document_name(const Object &object, const Verb &verb) {
+    std::string name = std::string(object.name) + "-" + std::string(verb.name);
+
+    std::replace(name.begin(), name.end(), ' ', '-');
+    return name;
+}
 
 int run(const std::vector<std::string> &words, const Settings &settings) {
     Parsed parsed{.settings = settings};

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "command.hpp"
 #include "output.hpp"
 
 namespace dsctl {
@@ -12,5 +13,8 @@ namespace dsctl {
 // Does what the words say and prints the result or the error. Options among the
 // words come on top of `settings`. Returns the exit status.
 int run(const std::vector<std::string> &words, const Settings &settings = {});
+
+// The document that the verb prints with --json: its schema is "dsctl/NAME/v1".
+std::string document_name(const Object &object, const Verb &verb);
 
 }  // namespace dsctl
