@@ -10,6 +10,7 @@
 #include "kernel.hpp"
 #include "pool/usage.hpp"
 #include "remote.hpp"
+#include "store/label.hpp"
 #include "top.hpp"
 #include "units.hpp"
 
@@ -38,7 +39,7 @@ public:
         : path_(path),
           options_(describe_local(path)),
           map_{options_.servers, options_.server_shift},
-          remote_(call, options_.space, DS_ACCESS_READ) {}
+          remote_(call, options_.space, DS_ACCESS_READ | (options_.access & DS_ACCESS_ATOMIC)) {}
 
     void sample() override;
     View view(Order order) const override;
@@ -50,6 +51,7 @@ private:
     Map map_;
     Remote remote_;
     std::optional<ds::pool::Usage> usage_;  // none: the space is no pool
+    uint64_t store_ = 0;                    // number of the object store, 0: there is none
     uint64_t disk_ = 0;
     std::string stamp_;
     std::optional<Clock::time_point> time_;
@@ -66,6 +68,9 @@ void File::sample() {
     if (rc < 0 && rc != -ENOENT && rc != -EINVAL)
         throw from_errno("LOC", -rc,
                          "cannot look at the pool in " + path_ + ": " + clause(ds_strerror(rc)));
+    // A space without atomics has no store.
+    if (!(options_.access & DS_ACCESS_ATOMIC) || ds::store::read_label(remote_.space(), store_) < 0)
+        store_ = 0;
     usage_.reset();
     if (rc == 0)
         usage_ = usage;
@@ -104,6 +109,7 @@ Json File::json() const {
             {"access", access_text(options_.access)},
             {"disk_bytes", disk_},
             {"disk_growth", growth_ ? Json(*growth_) : Json(nullptr)},
+            {"store", store_ ? Json(hex(store_)) : Json(nullptr)},
             {"pool", pool}};
 }
 
@@ -132,6 +138,11 @@ View File::view(Order) const {
     }
     view.fields.emplace_back("clients",
                              format("%u of at most %u", usage_->clients, usage_->most_clients));
+    // A store divides the servers in its own way, and only its master knows how.
+    if (store_) {
+        view.fields.emplace_back("store", hex(store_) + "; 'dsctl obj stat' tells how full it is");
+        return view;
+    }
     for (size_t i = 0; i < usage_->servers.size(); i++) {
         const ds_extent_tally &tally = usage_->servers[i];
         uint64_t all = extents_of(tally), taken = all - tally.free;
