@@ -135,6 +135,7 @@ TEST(a_client_goes_with_its_handle)
 	other.space = ds_open_space(other.fd, DS_ACCESS_ALL);
 	token = enroll(&other);
 	EXPECT_ERR(EBUSY, fence(&s, token, DS_FENCE_IF_GONE));
+	munmap(other.map, BUF_LENGTH);	/* it keeps the file open, too */
 	close(other.fd);
 	EXPECT_OK(fence(&s, token, DS_FENCE_IF_GONE));
 }

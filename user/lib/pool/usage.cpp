@@ -9,17 +9,18 @@
 namespace ds::pool {
 
 int look_at(ds_space *space, Usage &usage) {
-    std::vector<uint64_t> words;
+    std::vector<ClientTable::Entry> entries;
     Scratch scratch(space);
 
     if (int rc = check_superblock(space); rc < 0)
         return rc;
     if (int rc = scratch.open(); rc < 0)
         return rc;
-    if (int rc = ClientTable(space).load(words); rc < 0)
+    if (int rc = ClientTable(space).load(entries); rc < 0)
         return rc;
-    usage = {.clients = static_cast<uint32_t>(std::ranges::count_if(words, ClientTable::held)),
-             .most_clients = static_cast<uint32_t>(words.size() - 1),
+    auto held = std::ranges::count_if(entries, ClientTable::held, &ClientTable::Entry::word);
+    usage = {.clients = static_cast<uint32_t>(held),
+             .most_clients = static_cast<uint32_t>(entries.size() - 1),
              .servers = {}};
     for (uint32_t server = 0; server < space->info.servers; server++) {
         ds_extent_tally tally;
