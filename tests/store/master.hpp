@@ -124,8 +124,9 @@ private:
 /// An open store.
 class Client {
 public:
-    explicit Client(const Pool &pool) {
-        if (local::open(pool.folder.file(), &fabric) ||
+    /// On this fabric, if one is given.
+    explicit Client(const Pool &pool, ds_fabric *opened = nullptr) : fabric(opened) {
+        if ((!opened && local::open(pool.folder.file(), &fabric)) ||
             ds_space_open(fabric, 1, DS_ACCESS_ALL, &space) ||
             ds_store_open(fabric, nullptr, &store))
             std::abort();

@@ -135,3 +135,9 @@ int ds_store_check(ds_store *store, const void *key, size_t key_length, uint32_t
         [&] { return store->store->check(text(key, key_length), timeout_ms, damage, arg, found); });
     return finish(rc, found, object);
 }
+
+int ds_store_repair(ds_store *store, const void *key, size_t key_length, uint32_t timeout_ms) {
+    if (!is_key(key_length))
+        return -EINVAL;
+    return guard([&] { return store->store->repair(text(key, key_length), timeout_ms); });
+}

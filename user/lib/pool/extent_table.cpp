@@ -19,7 +19,8 @@ int ExtentTable::read(void *self, u64 offset, u64 *words, u32 count) {
 int ExtentTable::cas(void *self, u64 offset, u64 before, u64 after, u64 *found) {
     auto *table = static_cast<ExtentTable *>(self);
     ds_result result;
-    int rc = ds_cas(table->space_, table->base_ + offset, before, after, 0, &result);
+    int rc = ds_cas(table->space_, table->base_ + offset, before, after,
+                    table->scratch_.timeout_ms(), &result);
     *found = result.value;
     return rc;
 }

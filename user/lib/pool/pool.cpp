@@ -14,6 +14,7 @@ namespace {
 
 using fabric::Fabric;
 
+constexpr uint32_t clear_patience_ms = 1000;
 constexpr uint64_t fence_patience = 10'000'000'000;  // ns
 
 Fabric &fabric_of(const ds_space *space) {
@@ -33,9 +34,10 @@ uint32_t region_for(unsigned height) {
     }
 }
 
-// Gives back all that a client had that is fenced, its number last.
+// Gives back all that a client had that is fenced, its number last. Whoever joins may
+// have to do this, so a server that is away does not hold it up for long.
 int clear(ds_space *space, Owner owner, uint64_t place) {
-    Scratch scratch(space);
+    Scratch scratch(space, clear_patience_ms);
     if (int rc = scratch.open(); rc < 0)
         return rc;
     for (uint32_t server = 0; server < space->info.servers; server++)

@@ -16,7 +16,11 @@ class Scratch {
 public:
     static constexpr uint64_t bytes = 64 << 10;
 
-    explicit Scratch(ds_space *space) : space_(space), buffer_(nullptr, ds_buffer_free) {}
+    /// @p timeout_ms: longest wait of an access, 0 for DS_TIMEOUT_DEFAULT.
+    explicit Scratch(ds_space *space, uint32_t timeout_ms = 0)
+        : space_(space), timeout_ms_(timeout_ms), buffer_(nullptr, ds_buffer_free) {}
+
+    uint32_t timeout_ms() const { return timeout_ms_; }
 
     /// Makes it. 0 or a negative errno.
     int open() {
@@ -29,7 +33,7 @@ public:
 
     /// Copies @p length bytes, at most Scratch::bytes, from the space.
     int read(uint64_t addr, void *to, uint64_t length) {
-        int rc = ds_read(space_, addr, buffer_.get(), 0, length, 0, nullptr);
+        int rc = ds_read(space_, addr, buffer_.get(), 0, length, timeout_ms_, nullptr);
         if (rc == 0)
             std::memcpy(to, ds_buffer_data(buffer_.get()), length);
         return rc;
@@ -38,11 +42,12 @@ public:
     /// Copies them into the space.
     int write(uint64_t addr, const void *from, uint64_t length) {
         std::memcpy(ds_buffer_data(buffer_.get()), from, length);
-        return ds_write(space_, addr, buffer_.get(), 0, length, 0, nullptr);
+        return ds_write(space_, addr, buffer_.get(), 0, length, timeout_ms_, nullptr);
     }
 
 private:
     ds_space *space_;
+    const uint32_t timeout_ms_;
     std::unique_ptr<ds_buffer, decltype(&ds_buffer_free)> buffer_;
 };
 

@@ -7,6 +7,7 @@
 // too, without a word about the order of reads.
 #include <algorithm>
 #include <cerrno>
+#include <map>
 
 #include "store/store.hpp"
 
@@ -24,6 +25,11 @@ void describe(const Place &place, ds_store_object &object) {
     object.time_ns = place.time_ns;
 }
 
+// Of a version that is repaired a part is somewhere else.
+bool same(const Place &a, const Place &b) {
+    return a.version == b.version && a.locations == b.locations;
+}
+
 }  // namespace
 
 int Store::get(std::string_view name, std::span<const iovec> parts,
@@ -35,7 +41,7 @@ int Store::get(std::string_view name, std::span<const iovec> parts,
     if (!Scatter::length(parts, room))
         return -EFBIG;
     bool may_be_old = options.flags & DS_STORE_CACHED;
-    int64_t failed = 0;  // the version that the last attempt found not to be whole
+    std::shared_ptr<const Place> failed;  // what the last attempt found not to be whole
     int error = 0;
     for (;;) {
         std::shared_ptr<const Place> place;
@@ -45,8 +51,8 @@ int Store::get(std::string_view name, std::span<const iovec> parts,
             describe(*place, object);
         if (rc < 0)
             return rc;
-        // It was the newest after it had been read: nobody was about to take it back.
-        if (place->version == failed)
+        // It was there after it had been read: nobody was about to take it back.
+        if (failed && same(*place, *failed))
             return error;
         Range range{.offset = options.offset, .length = 0};
         if (options.offset < place->division.length)
@@ -58,13 +64,14 @@ int Store::get(std::string_view name, std::span<const iovec> parts,
             return rc;
         if (rc == 0) {
             object.copied = range.length;
-            // A seal that is gone is no damage if the object was overwritten meanwhile.
-            if (flaws > 0 && is_newest(key, place->version, deadline))
+            // A seal that is gone is no damage if the object was overwritten meanwhile,
+            // or is somewhere else now.
+            if (flaws > 0 && is_newest(key, *place, deadline))
                 object.damaged = flaws;
             return 0;
         }
         places_.forget(key);
-        failed = place->version;
+        failed = place;
         error = rc;
         if (link_.has_passed(deadline))
             return -ETIMEDOUT;
@@ -96,9 +103,9 @@ int Store::find(const std::string &key, const ds_store_get_options &options, uin
     return 0;
 }
 
-bool Store::is_newest(const std::string &key, int64_t version, uint64_t deadline) {
+bool Store::is_newest(const std::string &key, const Place &place, uint64_t deadline) {
     Place now;
-    return look_up(link_, bounds_, key, 0, deadline, now) == 0 && now.version == version;
+    return look_up(link_, bounds_, key, 0, deadline, now) == 0 && same(now, place);
 }
 
 // Reads whole shards, and hands on what is wanted of them.
@@ -220,21 +227,33 @@ int Store::check(std::string_view name, uint32_t timeout_ms, ds_store_damage_fn 
         if (int rc = borrow(place.division.shift, buffer); rc < 0)
             return rc;
         std::vector<Reading> bad;
+        std::map<uint32_t, int> away;  // servers that have failed, and how
         for (uint64_t shard = 0; shard < place.division.shards(); shard++)
             for (uint32_t replica = 0; replica < place.replicas; replica++) {
                 Reading reading{.shard = shard, .replica = replica};
-                read_shards(identity(key, place), place, shard, {&reading, 1}, buffer,
-                            std::min(link_.left(deadline), replica_patience_ms));
+                uint32_t server = server_of(place.location(shard, replica));
+                if (away.contains(server))
+                    reading.status = away[server];
+                else
+                    read_shards(identity(key, place), place, shard, {&reading, 1}, buffer,
+                                std::min(link_.left(deadline), replica_patience_ms));
                 if (reading.status < 0)
                     bad.push_back(reading);
+                if (reading.status == 0 || reading.status == -EBADMSG || away.contains(server))
+                    continue;
+                away[server] = reading.status;
+                // The device may still write into the buffer.
+                buffer = {};
+                if (int rc = borrow(place.division.shift, buffer); rc < 0)
+                    return rc;
             }
         give_back(std::move(buffer));
         if (bad.empty())
             return 0;
-        if (!is_newest(key, place.version, deadline)) {
+        if (!is_newest(key, place, deadline)) {
             if (link_.has_passed(deadline))
                 return -ETIMEDOUT;
-            continue;  // overwritten meanwhile
+            continue;  // overwritten or repaired meanwhile
         }
         object.damaged = static_cast<uint32_t>(bad.size());
         for (const Reading &r : bad) {

@@ -9,12 +9,13 @@ namespace ds::store {
 namespace {
 
 constexpr uint64_t label_offset = 512;
+constexpr uint64_t memory_offset = 520;
 
-uint64_t address(ds_space *space) {
+uint64_t address(ds_space *space, uint32_t server, uint64_t offset) {
     struct ds_space_info info {};
     info.size = sizeof(info);
     ds_space_get_info(space, &info);
-    return info.base + label_offset;
+    return info.base + (uint64_t{server} << info.server_shift) + offset;
 }
 
 }  // namespace
@@ -22,7 +23,7 @@ uint64_t address(ds_space *space) {
 // A CAS that changes nothing reads.
 int read_label(ds_space *space, uint64_t &store) {
     ds_result result;
-    int rc = ds_cas(space, address(space), 0, 0, 0, &result);
+    int rc = ds_cas(space, address(space, 0, label_offset), 0, 0, 0, &result);
     store = result.value;
     if (rc < 0)
         return rc;
@@ -31,10 +32,14 @@ int read_label(ds_space *space, uint64_t &store) {
 
 int write_label(ds_space *space, uint64_t store) {
     ds_result result;
-    int rc = ds_cas(space, address(space), 0, store, 0, &result);
+    int rc = ds_cas(space, address(space, 0, label_offset), 0, store, 0, &result);
     if (rc < 0)
         return rc;
     return result.value == 0 ? 0 : -EEXIST;
+}
+
+uint64_t memory_address(ds_space *space, uint32_t server) {
+    return address(space, server, memory_offset);
 }
 
 }  // namespace ds::store

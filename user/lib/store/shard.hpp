@@ -55,6 +55,8 @@ struct Division {
     uint64_t extent(uint64_t shard) const;
     /// Bytes of all extents of one replica.
     uint64_t space() const;
+    /// Of a shard as if it were an object: its extent is the same.
+    Division alone(uint64_t shard) const { return {.length = data(shard), .shift = shift}; }
 };
 
 /// The longest object: its shards are counted in 32 bits.
@@ -69,6 +71,9 @@ constexpr uint32_t server_of(wire::Location location) {
 constexpr uint64_t offset_of(wire::Location location) {
     return location & ((uint64_t{1} << wire::location_shift) - 1);
 }
+
+/// In the place of a location: there is none any more.
+constexpr wire::Location nowhere = UINT64_MAX;
 
 /// The last thing written of a shard, and cleared before its space is used anew.
 struct Seal {

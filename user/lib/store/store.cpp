@@ -137,6 +137,16 @@ int Store::stat(std::string_view key, uint32_t timeout_ms, ds_store_object &obje
     return 0;
 }
 
+int Store::repair(std::string_view key, uint32_t timeout_ms) {
+    wire::Named named{.head = {},
+                      .version = 0,
+                      .first_shard = 0,
+                      .key_length = static_cast<uint16_t>(key.size()),
+                      .reserved = 0};
+    Answer answer;
+    return link_.call(wire::repair, named, {key}, link_.deadline(timeout_ms), answer);
+}
+
 int Store::list(std::string_view prefix, std::string_view after, uint32_t timeout_ms,
                 ds_store_entry_fn entry, void *arg) {
     uint64_t deadline = link_.deadline(timeout_ms);
@@ -198,7 +208,11 @@ int Store::totals(uint32_t timeout_ms, ds_store_totals &totals,
             std::memcpy(&s, answer.bytes.data() + sizeof(t) + i * sizeof(s), sizeof(s));
             largest = std::max(largest, s.largest);
             if (first + i < servers.size())
-                servers[first + i] = {.total = s.total, .free = s.free, .largest = s.largest};
+                servers[first + i] = {.total = s.total,
+                                      .free = s.free,
+                                      .largest = s.largest,
+                                      .down = s.down,
+                                      .reserved = 0};
         }
         totals = {.size = 0,
                   .servers = t.servers,
@@ -211,7 +225,8 @@ int Store::totals(uint32_t timeout_ms, ds_store_totals &totals,
                   .free = t.free,
                   .largest = largest,
                   .epoch = t.head.epoch,
-                  .reservations = t.reservations};
+                  .reservations = t.reservations,
+                  .incomplete = t.incomplete};
         first += t.count;
     }
     return 0;

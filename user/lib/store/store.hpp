@@ -38,6 +38,7 @@ public:
     int list(std::string_view prefix, std::string_view after, uint32_t timeout_ms,
              ds_store_entry_fn entry, void *arg);
     int totals(uint32_t timeout_ms, ds_store_totals &totals, std::span<ds_store_server> servers);
+    int repair(std::string_view key, uint32_t timeout_ms);
     int check(std::string_view key, uint32_t timeout_ms, ds_store_damage_fn damage, void *arg,
               ds_store_object &object);
 
@@ -90,7 +91,7 @@ private:
                   const Buffer &buffer, uint64_t deadline, uint32_t &flaws);
     void read_shards(const Identity &object, const Place &place, uint64_t first,
                      std::span<Reading> readings, const Buffer &buffer, uint32_t timeout_ms);
-    bool is_newest(const std::string &key, int64_t version, uint64_t deadline);
+    bool is_newest(const std::string &key, const Place &place, uint64_t deadline);
 
     ds_fabric *fabric_;
     ds_space *space_ = nullptr;

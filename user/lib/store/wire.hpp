@@ -30,6 +30,7 @@ enum Op : uint16_t {
     remove = 6,  ///< delete the object               Named, key       -> Head
     list = 7,    ///< which objects are there?        List, keys       -> Listed, Entry...
     stat = 8,    ///< how full is the store?          Stat             -> Totals, Server...
+    repair = 9,  ///< make lost replicas anew         Named, key       -> Head
 };
 
 /// The beginning of every message.
@@ -151,16 +152,19 @@ struct Totals {
     uint32_t reservations;
     uint32_t servers;  ///< in all
     uint32_t first_server;
-    uint32_t count;  ///< of Server behind it
+    uint32_t count;       ///< of Server behind it
+    uint64_t incomplete;  ///< objects of which a replica is lost or in doubt
 };
-static_assert(sizeof(Totals) == 112);
+static_assert(sizeof(Totals) == 120);
 
 struct Server {
     uint64_t total;
     uint64_t free;
     uint64_t largest;  ///< free bytes that are in one piece
+    uint32_t down;     ///< 1: it does not answer, 0: it does
+    uint32_t reserved;
 };
-static_assert(sizeof(Server) == 24);
+static_assert(sizeof(Server) == 32);
 constexpr uint32_t max_servers_at_once = (most_bytes - sizeof(Totals)) / sizeof(Server);
 
 }  // namespace ds::store::wire

@@ -101,12 +101,15 @@ Exit stat(Call &call) {
         list.push_back({{"server", uint64_t{i}},
                         {"total", s.total},
                         {"free", s.free},
-                        {"largest", s.largest}});
-        rows.push_back(
-            {std::to_string(i), bytes_text(s.total), bytes_text(s.free), bytes_text(s.largest)});
+                        {"largest", s.largest},
+                        {"down", s.down != 0}});
+        rows.push_back({std::to_string(i), bytes_text(s.total), bytes_text(s.free),
+                        bytes_text(s.largest),
+                        s.down ? Cell("down", Style::bad) : Cell("up", Style::good)});
     }
     call.out.respond({{"objects", t.objects},
                       {"object_bytes", t.object_bytes},
+                      {"incomplete", t.incomplete},
                       {"total", t.total},
                       {"used", t.used},
                       {"reserved", t.reserved},
@@ -118,6 +121,7 @@ Exit stat(Call &call) {
                       {"servers", list}});
     call.out.fields({{"objects", std::to_string(t.objects)},
                      {"their bytes", std::to_string(t.object_bytes)},
+                     {"incomplete", std::to_string(t.incomplete)},
                      {"space", std::to_string(t.total)},
                      {"used", std::to_string(t.used)},
                      {"reserved", std::to_string(t.reserved)},
@@ -125,7 +129,8 @@ Exit stat(Call &call) {
                      {"free", std::to_string(t.free)},
                      {"epoch", std::to_string(t.epoch)}});
     call.out.line("");
-    call.out.table({{"SERVER", true}, {"SPACE", true}, {"FREE", true}, {"LARGEST", true}}, rows);
+    call.out.table(
+        {{"SERVER", true}, {"SPACE", true}, {"FREE", true}, {"LARGEST", true}, {"STATE"}}, rows);
     return Exit::ok;
 }
 
@@ -154,6 +159,25 @@ void take_damage(void *arg, const ds_store_damage *d) {
                              {ds_errname(d->status), Style::bad}});
 }
 
+// What the master knows of servers that it cannot reach: "server 1 is down; ".
+std::string servers_down(const Store &store) {
+    std::vector<ds_store_server> servers;
+    std::string text;
+
+    store.totals(&servers);
+    for (size_t i = 0; i < servers.size(); i++)
+        if (servers[i].down)
+            text += "server " + std::to_string(i) + " is down; ";
+    return text;
+}
+
+void repair(const Store &store, const std::string &key) {
+    int rc = ds_store_repair(store.get(), key.data(), key.size(), store.timeout_ms());
+
+    if (rc < 0 && rc != -ENOENT)
+        throw store.failure(rc, "cannot have '" + key + "' repaired");
+}
+
 Exit check(Call &call) {
     Store store(call);
     std::vector<Entry> all = entries(store, call.text("PREFIX"), "", UINT64_MAX);
@@ -172,6 +196,8 @@ Exit check(Call &call) {
             throw store.failure(rc, "cannot check '" + all[i].key + "'");
         checked++;
         damaged += rc == -EBADMSG;
+        if (rc == -EBADMSG && call.has("--repair"))
+            repair(store, all[i].key);
     }
     call.out.respond({{"checked", checked}, {"damaged", damaged}, {"damages", damages.list}});
     if (damaged) {
@@ -183,10 +209,13 @@ Exit check(Call &call) {
                         {"ERROR"}},
                        damages.rows);
         throw Error(Exit::failed, "DS-OBJ-900",
-                    format("%llu of %llu objects have damaged replicas",
-                           static_cast<unsigned long long>(damaged),
-                           static_cast<unsigned long long>(checked)),
-                    "get each of them, which takes a replica that is whole, and put it again");
+                    servers_down(store) +
+                        format("%llu of %llu objects have replicas that are lost or damaged",
+                               static_cast<unsigned long long>(damaged),
+                               static_cast<unsigned long long>(checked)),
+                    call.has("--repair")
+                        ? "the master makes them anew, from replicas that are whole; check again"
+                        : "have the master make them anew with 'dsctl obj check --repair'");
     }
     call.out.done(format("%llu objects are whole, in each replica",
                          static_cast<unsigned long long>(checked)));
@@ -305,7 +334,12 @@ const Object object{
             {
                 .name = "check",
                 .summary = "Read all replicas of objects and compare them with their checksums.",
-                .params = {prefix, space_option, node, port},
+                .params = {prefix,
+                           {.name = "--repair",
+                            .help = "have the master make replicas anew that are not whole"},
+                           space_option,
+                           node,
+                           port},
                 .examples = {{"obj check", "all objects"}},
                 .run = check,
             },

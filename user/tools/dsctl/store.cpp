@@ -53,6 +53,10 @@ Error Store::failure(int rc, const std::string &what) const {
                               " are free, at most " + bytes_text(t.largest) + " in one piece",
                           "delete objects, use fewer replicas, or make a larger store");
     }
+    case -EHOSTDOWN:
+        return from_errno("OBJ", EHOSTDOWN,
+                          what + ": fewer memory servers are up than it shall have replicas",
+                          "bring them back ('dsctl obj stat' shows which), or use fewer replicas");
     case -EROFS:
         return from_errno("OBJ", EROFS, what + ": the master cannot write its metadata",
                           "make room in the file system of dsmasterd's folder");

@@ -29,7 +29,8 @@ constexpr char tables[] =
     "CREATE INDEX IF NOT EXISTS reservation_key ON reservation(key);"
     "CREATE TABLE IF NOT EXISTS retired("
     "  version INTEGER PRIMARY KEY, length INTEGER NOT NULL, shift INTEGER NOT NULL,"
-    "  replicas INTEGER NOT NULL, time INTEGER NOT NULL, locations BLOB NOT NULL);";
+    "  replicas INTEGER NOT NULL, time INTEGER NOT NULL, locations BLOB NOT NULL);"
+    "CREATE TABLE IF NOT EXISTS server(number INTEGER PRIMARY KEY, memory INTEGER NOT NULL);";
 
 #define VERSION "version, length, shift, replicas, time, locations"
 constexpr int version_columns = 6;
@@ -75,6 +76,13 @@ void each(Database &database, const char *query, const std::function<void(const 
 
 }  // namespace
 
+uint64_t Version::space() const {
+    uint64_t sum = 0;
+    for (size_t i = 0; i < locations.size(); i++)
+        sum += locations[i] == ds::store::nowhere ? 0 : extent(i);
+    return sum;
+}
+
 Catalogue::Setup::Setup(Database &database) {
     database.run(tables);
 }
@@ -101,8 +109,10 @@ Catalogue::Catalogue(const std::string &path)
       overtake_(database_, "UPDATE reservation SET overtaken = 1 WHERE key = ?"),
       clients_(database_, "SELECT DISTINCT client, incarnation FROM reservation"),
       of_(database_, "SELECT version FROM reservation WHERE client = ? AND incarnation = ?"),
-      retire_(database_, "INSERT INTO retired(" VERSION ") VALUES(?, ?, ?, ?, ?, ?)"),
-      forget_(database_, "DELETE FROM retired WHERE version = ?") {}
+      retire_(database_, "INSERT OR REPLACE INTO retired(" VERSION ") VALUES(?, ?, ?, ?, ?, ?)"),
+      forget_(database_, "DELETE FROM retired WHERE version = ?"),
+      memory_(database_, "SELECT memory FROM server WHERE number = ?"),
+      set_memory_(database_, "INSERT OR REPLACE INTO server(number, memory) VALUES(?, ?)") {}
 
 std::optional<Shape> Catalogue::shape() {
     Statement value(database_, "SELECT value FROM store WHERE name = ?");
@@ -261,8 +271,25 @@ void Catalogue::forget(int64_t version) {
     forget_.with(version).run();
 }
 
-void Catalogue::each_object(const std::function<void(const Version &)> &take) {
-    each(database_, "SELECT " VERSION " FROM object", take);
+// ---- Servers ----
+
+uint64_t Catalogue::memory_of(uint32_t server) {
+    int64_t memory = memory_.with(int64_t{server}).step() ? memory_.number(0) : 0;
+    memory_.reset();
+    return static_cast<uint64_t>(memory);
+}
+
+void Catalogue::set_memory(uint32_t server, uint64_t memory) {
+    set_memory_.with(int64_t{server}, static_cast<int64_t>(memory)).run();
+}
+
+// ---- All of a kind ----
+
+void Catalogue::each_object(
+    const std::function<void(std::string_view key, const Version &)> &take) {
+    Statement rows(database_, "SELECT " VERSION ", key FROM object");
+    while (rows.step())
+        take(rows.bytes(version_columns), version_of(rows));
 }
 
 void Catalogue::each_reservation(const std::function<void(const Version &)> &take) {

@@ -5,8 +5,11 @@
 //     object       the newest version of each key
 //     reservation  versions that a client may be writing
 //     retired      versions that are gone, whose seals are not yet cleared
+//     server       which memory was there when all that it should hold was looked at
 //
-// Each of them has its space; nothing else has any.
+// Each of the first three has its space; nothing else has any. The extent of a
+// shard that is made anew is a reservation of the master's, as if it were an object;
+// the one that it replaces is retired in the same way.
 #pragma once
 
 #include <functional>
@@ -35,7 +38,10 @@ struct Version {
     int64_t time_ns;
     std::vector<ds::store::wire::Location> locations;
 
-    uint64_t space() const { return division.space() * replicas; }
+    /// Bytes of the extent at a location.
+    uint64_t extent(size_t index) const { return division.extent(index / replicas); }
+    /// Bytes of all of them.
+    uint64_t space() const;
 };
 
 /// Who may write a reservation.
@@ -97,11 +103,15 @@ public:
     std::vector<int64_t> reservations_of(Client client);
 
     // Versions that are gone.
-    void retire(const Version &version);
+    void retire(const Version &version);  ///< or what is left of one
     void forget(int64_t version);
 
-    // All of a kind, at the start.
-    void each_object(const std::function<void(const Version &)> &take);
+    // Servers.
+    uint64_t memory_of(uint32_t server);  ///< 0: not known
+    void set_memory(uint32_t server, uint64_t memory);
+
+    // All of a kind.
+    void each_object(const std::function<void(std::string_view key, const Version &)> &take);
     void each_reservation(const std::function<void(const Version &)> &take);
     void each_retired(const std::function<void(const Version &)> &take);
 
@@ -114,7 +124,7 @@ private:
     Setup setup_;
     Statement find_, set_, remove_, list_;
     Statement add_, find_version_, find_request_, remove_reservation_, overtake_, clients_, of_;
-    Statement retire_, forget_;
+    Statement retire_, forget_, memory_, set_memory_;
 };
 
 }  // namespace dsmasterd

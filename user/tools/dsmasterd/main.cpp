@@ -233,7 +233,7 @@ int run(const Options &options) {
     if (epoch > ds::store::max_epoch)
         throw Refused("this store has been started as often as can be counted",
                       "copy the objects to a new store");
-    Master master(handles.space, *handles.pool, catalogue, *shape, epoch);
+    Master master(handles.space, handles.pool, catalogue, *shape, epoch);
     std::printf("dsmasterd: store %016llx serves space %u at port %u, epoch %u: %llu objects\n",
                 static_cast<unsigned long long>(shape->store), shape->space, options.port, epoch,
                 static_cast<unsigned long long>(master.account().objects));

@@ -17,7 +17,9 @@ namespace wire = ds::store::wire;
 
 constexpr size_t most_in_a_batch = 256;
 constexpr uint32_t idle_ms = 200;
+constexpr uint32_t repair_ms = 2;  // until it is asked whether a slice is done
 constexpr uint64_t idle_ns = 200'000'000;
+constexpr uint64_t look_ns = 1'000'000;
 constexpr uint64_t reap_pause = 1'000'000'000;  // ns
 
 uint64_t root_region(uint32_t server_shift) {
@@ -35,21 +37,23 @@ void add(Account &to, const Account &what) {
 
 }  // namespace
 
-Master::Master(ds_space *space, ds::pool::Pool &pool, Catalogue &catalogue, const Shape &shape,
-               uint32_t epoch)
+Master::Master(ds_space *space, std::unique_ptr<ds::pool::Pool> &pool, Catalogue &catalogue,
+               const Shape &shape, uint32_t epoch)
     : space_(space),
       pool_(pool),
       catalogue_(catalogue),
       shape_(shape),
       epoch_(epoch),
       map_(shape.servers, shape.server_shift, root_region(shape.server_shift)),
-      zeros_(nullptr, ds_buffer_free) {
+      zeros_(nullptr, ds_buffer_free),
+      servers_(shape.servers),
+      copier_(space) {
     auto take = [this](const Version &v) {
         if (!map_.take_at(v.division, v.replicas, v.locations))
             throw Broken("the metadata contradict themselves: version " +
                          std::to_string(v.version) + " has space that is another's, or none");
     };
-    catalogue.each_object([&](const Version &v) {
+    catalogue.each_object([&](std::string_view, const Version &v) {
         take(v);
         account_.objects++;
         account_.object_bytes += v.division.length;
@@ -69,13 +73,18 @@ Master::Master(ds_space *space, ds::pool::Pool &pool, Catalogue &catalogue, cons
     if (space->engine->fabric().create_buffer(ds::store::seal_align, -1, info) < 0)
         throw std::bad_alloc();
     zeros_.reset(new ds_buffer{space->engine, info});
+    for (uint32_t server = 0; server < shape.servers; server++)
+        servers_[server].memory = catalogue.memory_of(server);
 }
 
 void Master::serve(ds_service *service, const std::atomic<bool> &stop) {
+    // Which servers are there is known before anybody is answered.
+    for (; !stop && !looked_; watch())
+        space_->engine->fabric().sleep_until(space_->engine->fabric().now_ns() + look_ns);
     reclaim();
     while (!stop) {
         bool busy = !requests_.empty() || !cleared_.empty();
-        collect(service, busy ? 0 : idle_ms);
+        collect(service, busy ? 0 : copier_.busy() ? repair_ms : idle_ms);
         if (!requests_.empty())
             run_batch(service);
         else if (!cleared_.empty())
@@ -86,6 +95,7 @@ void Master::serve(ds_service *service, const std::atomic<bool> &stop) {
             reclaim();
         }
         clear_seals();
+        watch();
     }
 }
 
@@ -134,8 +144,8 @@ void Master::run_batch(ds_service *service) {
 bool Master::run_together(std::vector<Reply> &replies) {
     try {
         catalogue_.database().begin();
-        for (const Version &v : cleared_)
-            catalogue_.forget(v.version);
+        for (const Cleared &c : cleared_)
+            forget(c);
         for (size_t i = 0; i < requests_.size(); i++)
             replies[i].status = answer(requests_[i], replies[i]);
         ds::crash_point("master_before_commit");
@@ -144,11 +154,7 @@ bool Master::run_together(std::vector<Reply> &replies) {
         abandon();
         return false;
     }
-    for (Version &v : cleared_) {
-        account_.retired -= v.space();
-        effects_.given.push_back(std::move(v));
-    }
-    cleared_.clear();
+    settle_cleared();
     apply();
     return true;
 }

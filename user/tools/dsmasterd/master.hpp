@@ -12,16 +12,21 @@
 //
 // It is free again when that is on the disk and no more before, so that after
 // a crash nothing is given out that the metadata still call somebody's.
+//
+// Replicas that are lost are made anew (repair.cpp), by a second thread as far as
+// that takes long (copier.hpp).
 #pragma once
 
 #include <ds/ds.h>
 
 #include <atomic>
 #include <memory>
+#include <set>
 #include <span>
 #include <vector>
 
 #include "catalogue.hpp"
+#include "copier.hpp"
 #include "pool/pool.hpp"
 #include "space_map.hpp"
 #include "store/wire.hpp"
@@ -42,8 +47,9 @@ class Master {
 public:
     /// Builds the map of free space from the metadata. Throws Broken if they
     /// contradict themselves.
-    Master(ds_space *space, ds::pool::Pool &pool, Catalogue &catalogue, const Shape &shape,
-           uint32_t epoch);
+    /// @p pool is replaced when the master has to join it anew.
+    Master(ds_space *space, std::unique_ptr<ds::pool::Pool> &pool, Catalogue &catalogue,
+           const Shape &shape, uint32_t epoch);
 
     /// Answers what comes to the port, until @p stop.
     void serve(ds_service *service, const std::atomic<bool> &stop);
@@ -68,6 +74,22 @@ private:
         Account account;
         std::vector<Version> taken, given, retired;
     };
+    /// What is gone of a retired version, and what is left of it.
+    struct Cleared {
+        Version gone, left;
+    };
+    struct Server {
+        uint64_t memory = 0;        ///< that was seen last
+        int64_t changed = 0;        ///< the latest version that may have been put before
+        uint64_t silent_since = 0;  ///< ns; 0: it answers
+        bool seen = false;          ///< since we were started
+    };
+    /// The object that is being repaired.
+    struct Patient {
+        int64_t version = 0;
+        uint64_t shard = 0;    ///< that is next
+        uint64_t missing = 0;  ///< replicas of shards before that
+    };
 
     // The batches.
     void collect(ds_service *service, uint32_t timeout_ms);
@@ -87,6 +109,7 @@ private:
     int32_t remove(Bytes bytes, Reply &reply);
     int32_t list(Bytes bytes, Reply &reply);
     int32_t stat(Bytes bytes, Reply &reply);
+    int32_t repair(Bytes bytes);
     ds::store::wire::Head head_for(const ds::store::wire::Head &request, size_t length) const;
     void place(const ds::store::wire::Head &request, const Version &version, uint32_t first_shard,
                Reply &reply) const;
@@ -98,13 +121,28 @@ private:
     // Space that comes back (reclaim.cpp).
     void reclaim();
     void clear_seals();
-    bool clear_seals_of(const Version &version);
+    Cleared clear_seals_of(Version version);
+    void forget(const Cleared &cleared);
+    void settle_cleared();
     void forget_cleared();
     void reap();
     bool is_gone(Client client);
 
+    // Replicas that are lost (repair.cpp).
+    Client self() const;
+    void watch();
+    void rejoin();
+    void note(uint32_t server, const Sighting &sighting, uint64_t now);
+    void doubt(uint32_t server);
+    void doubt(std::string_view key);
+    bool repair_next();
+    void end_round();
+    void plan(Slice slice);
+    void plan_shard(Slice &slice, size_t first);
+    bool swap_in(const Slice &slice);
+
     ds_space *space_;
-    ds::pool::Pool &pool_;
+    std::unique_ptr<ds::pool::Pool> &pool_;
     Catalogue &catalogue_;
     const Shape shape_;
     const uint32_t epoch_;
@@ -113,9 +151,21 @@ private:
     Account account_;
     Effects effects_;
     std::vector<Request> requests_;
-    std::vector<Version> retired_, cleared_;
+    std::vector<Version> retired_;
+    std::vector<Cleared> cleared_;
     uint64_t next_reap_ = 0;  // ns
     std::unique_ptr<ds_buffer, decltype(&ds_buffer_free)> zeros_;
+
+    std::vector<Server> servers_;
+    bool looked_ = false;  // at the servers
+    bool fenced_ = false;
+    bool pool_lost_ = false;                         // with the client table, on server 0
+    std::set<std::string, std::less<>> incomplete_;  // keys: a replica is lost or in doubt
+    std::string cursor_;                             // the first of them that is still to come
+    Patient patient_;
+    uint64_t next_round_ = 0;       // ns; over all of them
+    std::optional<Slice> written_;  // whose end is not yet on the disk
+    Copier copier_;
 };
 
 }  // namespace dsmasterd

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Space that comes back: of versions that are gone, and of clients that are.
+#include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include <ds/fabric.hpp>
 
@@ -14,6 +16,7 @@ constexpr uint32_t clear_patience_ms = 1000;
 
 }  // namespace
 
+using ds::store::nowhere;
 using ds::store::offset_of;
 using ds::store::server_of;
 using ds::store::wire::Location;
@@ -27,23 +30,33 @@ void Master::reclaim() {
 // ---- Versions that are gone ----
 
 void Master::clear_seals() {
-    std::vector<Version> failed;
-    for (Version &v : retired_)
-        (clear_seals_of(v) ? cleared_ : failed).push_back(std::move(v));
-    retired_ = std::move(failed);  // a server that cannot be reached: later
+    std::vector<Version> later;
+    auto answers = [this](Location location) {
+        return location != nowhere && !servers_[server_of(location)].silent_since;
+    };
+    for (Version &v : retired_) {
+        if (std::ranges::none_of(v.locations, answers)) {
+            later.push_back(std::move(v));
+            continue;
+        }
+        Cleared cleared = clear_seals_of(std::move(v));
+        if (cleared.gone.space() > 0)
+            cleared_.push_back(std::move(cleared));
+        else
+            later.push_back(std::move(cleared.left));
+    }
+    retired_ = std::move(later);
 }
 
 // From then on no reader takes what is there for this version, whatever is written.
-bool Master::clear_seals_of(const Version &version) {
+// What is on a server that does not answer is left for later.
+Master::Cleared Master::clear_seals_of(Version version) {
     std::vector<ds_operation> ops;
-    auto run = [&] {
-        int rc = space_->engine->execute(ops, clear_patience_ms, nullptr);
-        ops.clear();
-        return rc == 0;
-    };
-    constexpr size_t most = 256;
+    std::vector<size_t> indices;
     for (size_t i = 0; i < version.locations.size(); i++) {
         Location location = version.locations[i];
+        if (location == nowhere || servers_[server_of(location)].silent_since)
+            continue;
         uint64_t server = uint64_t{server_of(location)} << shape_.server_shift;
         ds_operation op{};
         op.opcode = DS_OP_WRITE;
@@ -54,31 +67,56 @@ bool Master::clear_seals_of(const Version &version) {
                   version.division.seal(i / version.replicas);
         op.length = ds::store::seal_align;
         ops.push_back(op);
-        if (ops.size() == most && !run())
-            return false;
+        indices.push_back(i);
     }
-    return ops.empty() || run();
+    Cleared cleared{.gone = version, .left = std::move(version)};
+    std::ranges::fill(cleared.gone.locations, nowhere);
+    if (ops.empty())
+        return cleared;
+    std::vector<ds_result> results(ops.size());
+    space_->engine->execute(ops, clear_patience_ms, results.data());
+    for (size_t n = 0; n < ops.size(); n++) {
+        Location &location = cleared.left.locations[indices[n]];
+        if (results[n].status == 0)
+            cleared.gone.locations[indices[n]] = std::exchange(location, nowhere);
+        else
+            servers_[server_of(location)].silent_since = space_->engine->fabric().now_ns();
+    }
+    return cleared;
 }
 
-// Their space is free when that is on the disk.
+void Master::forget(const Cleared &cleared) {
+    if (cleared.left.space() > 0)
+        catalogue_.retire(cleared.left);
+    else
+        catalogue_.forget(cleared.gone.version);
+}
+
+// That is on the disk: their space is free.
+void Master::settle_cleared() {
+    for (Cleared &c : cleared_) {
+        account_.retired -= c.gone.space();
+        map_.give(c.gone.division, c.gone.replicas, c.gone.locations);
+        if (c.left.space() > 0)
+            retired_.push_back(std::move(c.left));
+    }
+    cleared_.clear();
+}
+
 void Master::forget_cleared() {
     if (cleared_.empty())
         return;
     ds::crash_point("master_seals_cleared");
     try {
         catalogue_.database().begin();
-        for (const Version &v : cleared_)
-            catalogue_.forget(v.version);
+        for (const Cleared &c : cleared_)
+            forget(c);
         catalogue_.database().commit();
     } catch (const Full &) {
         abandon();
         return;
     }
-    for (const Version &v : cleared_) {
-        account_.retired -= v.space();
-        map_.give(v.division, v.replicas, v.locations);
-    }
-    cleared_.clear();
+    settle_cleared();
 }
 
 // ---- Clients that are gone ----
@@ -86,7 +124,7 @@ void Master::forget_cleared() {
 // Gives back what was reserved for clients of whom no write is under way or will be.
 void Master::reap() {
     for (Client client : catalogue_.clients()) {
-        if (!is_gone(client))
+        if (client == self() || !is_gone(client))
             continue;
         try {
             catalogue_.database().begin();
@@ -105,9 +143,12 @@ void Master::reap() {
     }
 }
 
+// Nobody knows while the client table is away, or if it is another one.
 bool Master::is_gone(Client client) {
     ds::fabric::Owner owner{.client = client.client, .incarnation = client.incarnation};
-    return pool_.is_gone(owner) == 1 && pool_.fence(owner) == 0;
+    if (servers_[0].silent_since || pool_lost_ || !pool_)
+        return false;
+    return pool_->is_gone(owner) == 1 && pool_->fence(owner) == 0;
 }
 
 }  // namespace dsmasterd

@@ -18,6 +18,7 @@ using ds::pool::ClientTable;
 using ds::store::Division;
 using ds::store::make_version;
 using ds::store::round_up;
+using ds::store::server_of;
 
 using Bytes = std::span<const std::byte>;
 
@@ -89,6 +90,8 @@ int32_t Master::answer(const Request &request, Reply &reply) {
         return list(request.bytes, reply);
     case wire::stat:
         return stat(request.bytes, reply);
+    case wire::repair:
+        return repair(request.bytes);
     default:
         return -EOPNOTSUPP;
     }
@@ -143,6 +146,8 @@ int32_t Master::begin(Bytes bytes, Reply &reply) {
     if (begin.flags & wire::must_not_exist && catalogue_.find(key))
         return -EEXIST;
     Division division{.length = begin.length, .shift = ds::store::shard_shift};
+    if (replicas > map_.up())
+        return -EHOSTDOWN;
     auto locations = map_.take(division, replicas);
     if (!locations)
         return -ENOSPC;
@@ -190,6 +195,10 @@ int32_t Master::commit(Bytes bytes, Reply &) {
         retire(version);
     else
         set_newest(key, version, current);
+    // Memory that was there when the put began is perhaps not what is there now.
+    for (wire::Location location : version.locations)
+        if (version.version <= servers_[server_of(location)].changed)
+            doubt(key);
     return 0;
 }
 
@@ -221,6 +230,8 @@ int32_t Master::without_reservation(const wire::Named &named) const {
         return -EINVAL;
     ds::fabric::Owner owner{.client = named.head.client, .incarnation = named.head.incarnation};
     ClientTable::Entry entry;
+    if (servers_[0].silent_since)
+        return -EBUSY;  // the client table is away
     if (int rc = ClientTable(space_).load(owner.client, entry); rc < 0)
         return rc;
     return entry.word == ClientTable::word_of(owner) ? 0 : -ESHUTDOWN;
@@ -374,13 +385,29 @@ int32_t Master::stat(Bytes bytes, Reply &reply) {
         .servers = shape_.servers,
         .first_server = stat.first_server,
         .count = count,
+        .incomplete = incomplete_.size(),
     };
     reply.bytes.clear();
     append(reply.bytes, totals);
-    for (const FreeExtents &server : servers.subspan(stat.first_server, count))
-        append(reply.bytes,
-               wire::Server{
-                   .total = server.total(), .free = server.free(), .largest = server.largest()});
+    for (uint32_t i = stat.first_server; i < stat.first_server + count; i++)
+        append(reply.bytes, wire::Server{
+                                .total = servers[i].total(),
+                                .free = servers[i].free(),
+                                .largest = servers[i].largest(),
+                                .down = map_.is_down(i),
+                                .reserved = 0,
+                            });
+    return 0;
+}
+
+int32_t Master::repair(Bytes bytes) {
+    wire::Named named;
+    std::string key;
+    if (!take_key(bytes, named, key))
+        return -EPROTO;
+    if (!catalogue_.find(key))
+        return -ENOENT;
+    doubt(key);
     return 0;
 }
 

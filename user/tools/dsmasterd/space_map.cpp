@@ -8,6 +8,7 @@ namespace dsmasterd {
 
 using ds::store::Division;
 using ds::store::make_location;
+using ds::store::nowhere;
 using ds::store::offset_of;
 using ds::store::server_of;
 using ds::store::wire::Location;
@@ -75,12 +76,20 @@ void FreeExtents::give(uint64_t offset, uint64_t length) {
 SpaceMap::SpaceMap(uint32_t servers, uint32_t shift, uint64_t kept) {
     for (uint32_t i = 0; i < servers; i++)
         servers_.emplace_back(kept, uint64_t{1} << shift);
+    down_.resize(servers);
+}
+
+uint32_t SpaceMap::up() const {
+    return static_cast<uint32_t>(std::count(down_.begin(), down_.end(), false));
 }
 
 std::optional<std::vector<Location>> SpaceMap::take(const Division &object, uint32_t replicas) {
     std::vector<Location> locations;
     // A large one that cannot fit is not tried shard by shard.
-    if (object.space() > free() / replicas)
+    uint64_t room = 0;
+    for (uint32_t server = 0; server < servers_.size(); server++)
+        room += down_[server] ? 0 : servers_[server].free();
+    if (object.space() > room / replicas)
         return std::nullopt;
     for (uint64_t shard = 0; shard < object.shards(); shard++)
         if (!take_shard(object.extent(shard), replicas, locations)) {
@@ -90,18 +99,31 @@ std::optional<std::vector<Location>> SpaceMap::take(const Division &object, uint
     return locations;
 }
 
-// On the servers with the most free space; among equals they take turns.
-bool SpaceMap::take_shard(uint64_t length, uint32_t replicas, std::vector<Location> &locations) {
+// Those that are up, the ones with the most free space first; equals take turns.
+std::vector<uint32_t> SpaceMap::order() {
     auto count = static_cast<uint32_t>(servers_.size());
     std::vector<uint32_t> order(count);
     std::iota(order.begin(), order.end(), turn_++);
     for (uint32_t &server : order)
         server %= count;
+    std::erase_if(order, [this](uint32_t server) { return down_[server]; });
     std::stable_sort(order.begin(), order.end(), [this](uint32_t a, uint32_t b) {
         return servers_[a].free() > servers_[b].free();
     });
+    return order;
+}
+
+std::optional<Location> SpaceMap::take_one(uint64_t length, const std::set<uint32_t> &but) {
+    for (uint32_t server : order())
+        if (!but.contains(server))
+            if (auto offset = servers_[server].take(length))
+                return make_location(server, *offset);
+    return std::nullopt;
+}
+
+bool SpaceMap::take_shard(uint64_t length, uint32_t replicas, std::vector<Location> &locations) {
     size_t before = locations.size();
-    for (uint32_t server : order) {
+    for (uint32_t server : order()) {
         if (locations.size() - before == replicas)
             break;
         if (auto offset = servers_[server].take(length))
@@ -117,8 +139,9 @@ bool SpaceMap::take_shard(uint64_t length, uint32_t replicas, std::vector<Locati
 void SpaceMap::give(const Division &object, uint32_t replicas,
                     std::span<const Location> locations) {
     for (size_t i = 0; i < locations.size(); i++)
-        servers_[server_of(locations[i])].give(offset_of(locations[i]),
-                                               object.extent(i / replicas));
+        if (locations[i] != nowhere)
+            servers_[server_of(locations[i])].give(offset_of(locations[i]),
+                                                   object.extent(i / replicas));
 }
 
 bool SpaceMap::take_at(const Division &object, uint32_t replicas,
@@ -126,6 +149,8 @@ bool SpaceMap::take_at(const Division &object, uint32_t replicas,
     if (replicas == 0 || locations.size() != object.shards() * replicas)
         return false;
     for (size_t i = 0; i < locations.size(); i++) {
+        if (locations[i] == nowhere)
+            continue;
         bool ours = server_of(locations[i]) < servers_.size();
         if (ours && servers_[server_of(locations[i])].take_at(offset_of(locations[i]),
                                                               object.extent(i / replicas)))

@@ -52,12 +52,22 @@ public:
     /// Servers of 2^shift bytes, of which the first @p kept are not the store's.
     SpaceMap(uint32_t servers, uint32_t shift, uint64_t kept);
 
+    /// Nothing is taken from a server that is down.
+    void set_down(uint32_t server, bool down) { down_[server] = down; }
+    bool is_down(uint32_t server) const { return down_[server]; }
+    uint32_t up() const;
+
     /// Space for all shards, for each of them on @p replicas servers: shard by
     /// shard. Nothing if there is not enough.
     std::optional<std::vector<ds::store::wire::Location>> take(const ds::store::Division &object,
                                                                uint32_t replicas);
 
-    /// Takes what an object has. False if it is not free, or not the store's.
+    /// Space for one shard, on none of the servers @p but.
+    std::optional<ds::store::wire::Location> take_one(uint64_t length,
+                                                      const std::set<uint32_t> &but);
+
+    /// Takes what an object has, or what is left of it. False if it is not free, or
+    /// not the store's.
     bool take_at(const ds::store::Division &object, uint32_t replicas,
                  std::span<const ds::store::wire::Location> locations);
 
@@ -70,10 +80,12 @@ public:
     uint64_t free() const;
 
 private:
+    std::vector<uint32_t> order();
     bool take_shard(uint64_t length, uint32_t replicas,
                     std::vector<ds::store::wire::Location> &locations);
 
     std::vector<FreeExtents> servers_;
+    std::vector<bool> down_;
     uint32_t turn_ = 0;  // where to begin the search
 };
 

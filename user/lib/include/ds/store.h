@@ -119,7 +119,8 @@ struct ds_store_put_options {
  * When it returns 0 the object outlives the end of this process and of the
  * master, as long as the memory servers of one replica live.
  *
- * Return: 0, or -EEXIST; -ENOSPC: no space for it, see ds_store_totals(); -EROFS:
+ * Return: 0, or -EEXIST; -ENOSPC: no space for it, see ds_store_totals(); -EHOSTDOWN:
+ * fewer servers are up than it shall have replicas; -EROFS:
  * the master cannot write its metadata; -EINVAL: wrong key, or more replicas than
  * the space has servers; -EFBIG: longer than an object can be; what a WRITE can
  * fail with; -ESHUTDOWN: this client was fenced; -ETIMEDOUT or -ECONNREFUSED: no
@@ -278,7 +279,8 @@ int ds_store_list(struct ds_store *store, const void *prefix, size_t prefix_leng
  * @free: for new objects
  * @largest: longest piece of @free on any server
  * @epoch: how often the master has been started
- * @reservations: puts under way
+ * @reservations: puts under way, and extents of replicas that are made anew
+ * @incomplete: objects of which a replica is lost or in doubt
  */
 struct ds_store_totals {
     uint32_t size;
@@ -293,6 +295,7 @@ struct ds_store_totals {
     uint64_t largest;
     uint32_t epoch;
     uint32_t reservations;
+    uint64_t incomplete;
 };
 
 /**
@@ -300,11 +303,15 @@ struct ds_store_totals {
  * @total: bytes of space
  * @free: for new objects
  * @largest: longest piece of @free
+ * @down: 1: it does not answer the master, and nothing is put there; 0: it does
+ * @reserved: 0
  */
 struct ds_store_server {
     uint64_t total;
     uint64_t free;
     uint64_t largest;
+    uint32_t down;
+    uint32_t reserved;
 };
 
 /**
@@ -360,6 +367,24 @@ typedef void (*ds_store_damage_fn)(void *arg, const struct ds_store_damage *dama
  */
 int ds_store_check(struct ds_store *store, const void *key, size_t key_length, uint32_t timeout_ms,
                    ds_store_damage_fn damage, void *arg, struct ds_store_object *object);
+
+/**
+ * ds_store_repair() - have lost or damaged replicas of an object made anew
+ * @store: the store
+ * @key: of the object
+ * @key_length: its bytes
+ * @timeout_ms: longest wait for the master, 0 for DS_TIMEOUT_DEFAULT
+ *
+ * For what ds_store_check() has found; what is lost with a server the master sees by
+ * itself. The master reads all replicas, and writes new ones from one that is whole:
+ * later, and if there is space on a server without a replica of it. While the object
+ * is among the incomplete ones of ds_store_get_totals(), it is not done.
+ *
+ * Return: 0: the master knows; or -ENOENT; -ETIMEDOUT or -ECONNREFUSED: no master in
+ * time.
+ */
+int ds_store_repair(struct ds_store *store, const void *key, size_t key_length,
+                    uint32_t timeout_ms);
 
 #pragma GCC visibility pop
 
