@@ -39,12 +39,26 @@ void both_are_the_same_at_any_length_and_place(void **) {
         }
 }
 
+// Those that are long are taken in three lanes.
+void long_ones(void **) {
+    std::mt19937_64 random(2);
+    Bytes bytes(5 * 3 * 4096 + 11);
+    std::generate(bytes.begin(), bytes.end(), [&] { return static_cast<std::byte>(random()); });
+    for (size_t length : {3 * 4096 - 1, 3 * 4096, 3 * 4096 + 9, 6 * 4096 + 1, 5 * 3 * 4096 + 5})
+        for (size_t skip : {0, 1, 6}) {
+            auto part = std::span(bytes).subspan(skip, length);
+            auto seed = static_cast<uint32_t>(random());
+            assert_int_equal(ds::crc32c_update(seed, part), ds::crc32c_by_table(seed, part));
+        }
+}
+
 }  // namespace
 
 int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(values_of_the_standard),
         cmocka_unit_test(both_are_the_same_at_any_length_and_place),
+        cmocka_unit_test(long_ones),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
