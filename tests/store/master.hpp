@@ -48,6 +48,17 @@ public:
         std::vector<std::string> words{program(), "--fabric", DS_LOCAL_PREFIX + pool.folder.file(),
                                        "--store", pool.folder.file("store")};
         words.insert(words.end(), more.begin(), more.end());
+        // Other threads may be inside malloc() at the fork: the child must not need it.
+        std::vector<char *> args, environment;
+        std::string point = "DS_CRASH_POINT=" + crash_point;
+        for (std::string &word : words)
+            args.push_back(word.data());
+        args.push_back(nullptr);
+        for (char **variable = environ; *variable; variable++)
+            environment.push_back(*variable);
+        if (!crash_point.empty())
+            environment.push_back(point.data());
+        environment.push_back(nullptr);
         int out[2];
         if (pipe2(out, O_CLOEXEC))
             std::abort();
@@ -55,15 +66,9 @@ public:
         if (pid_ == 0) {
             dup2(out[1], 1);
             dup2(out[1], 2);
-            if (!crash_point.empty())
-                setenv("DS_CRASH_POINT", crash_point.c_str(), 1);
             rlimit limit{file_bytes, file_bytes};
             setrlimit(RLIMIT_FSIZE, &limit);
-            std::vector<char *> args;
-            for (std::string &word : words)
-                args.push_back(word.data());
-            args.push_back(nullptr);
-            execv(args[0], args.data());
+            execve(args[0], args.data(), environment.data());
             _exit(127);
         }
         close(out[1]);

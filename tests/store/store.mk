@@ -22,4 +22,7 @@ $(STORE_DIR)/%: tests/store/%.cpp $(LIB_INTERNAL)
 	$(CXX) -std=c++20 $(LIB_CPPFLAGS) $(CPPFLAGS) -g -O2 -Wall -Wextra -Werror -MMD -MP -MF $@.d -MT $@ \
 		$(LIB_SANFLAGS) $(CXXFLAGS) -o $@ $< $(LIB_INTERNAL) $(LDFLAGS) $(lib_nl) -lcmocka -lpthread
 
+# It stands between the store and the fabric.
+$(STORE_DIR)/slices: private LDFLAGS += -Wl,--wrap=ds_submit,--wrap=ds_buffer_alloc,--wrap=ds_buffer_free
+
 -include $(store_bin:=.d)

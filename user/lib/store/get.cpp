@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // ds::store::Store: get and check.
 //
-// A shard is read in one chain: its data, and behind them its seal. Space is used
-// anew only after its old seals are cleared; so a seal that is still there when
-// the data have been read says that they were not changed before. The CRC says it
-// too, without a word about the order of reads.
+// A shard's seal is read when its data have been: of a short one in the same chain.
+// Space is used anew only after its old seals are cleared; so a seal that is still
+// there when the data have been read says that they were not changed before. The CRC
+// says it too, without a word about the order of reads.
 #include <algorithm>
 #include <cerrno>
 #include <map>
@@ -108,109 +108,119 @@ bool Store::is_newest(const std::string &key, const Place &place, uint64_t deadl
     return look_up(link_, bounds_, key, 0, deadline, now) == 0 && same(now, place);
 }
 
-// Reads whole shards, and hands on what is wanted of them.
+// Reads whole shards, and hands on what is wanted of them. While one is looked at, the
+// next ones are on their way.
 int Store::read_range(const Identity &object, const Place &place, const Range &range,
                       Scatter &target, const ds_store_get_options &options, uint64_t deadline,
                       uint32_t &flaws) {
     const Division &division = place.division;
     // One that is empty, or of which nothing is wanted, is still looked at.
     uint64_t end = range.offset + range.length;
-    uint64_t first = std::min(range.offset >> division.shift, division.shards() - 1);
-    uint64_t last = range.length ? (end - 1) >> division.shift : first;
-    Layout layout(division);
-    Buffer buffer;
-    if (int rc = borrow(division.shift, buffer); rc < 0)
-        return rc;
+    uint64_t next = std::min(range.offset >> division.shift, division.shards() - 1);
+    uint64_t last = range.length ? (end - 1) >> division.shift : next;
+    std::deque<Reading> readings;
     int rc = 0;
-    for (; rc == 0 && first <= last; first += layout.shards) {
-        uint64_t count = std::min(layout.shards, last - first + 1);
-        rc = read_some(object, place, first, count, buffer, deadline, flaws);
-        for (uint64_t shard = first; rc == 0 && shard < first + count; shard++) {
-            uint64_t start = division.start(shard);
-            uint64_t from = std::max(range.offset, start);
-            uint64_t to = std::min(end, start + division.data(shard));
-            if (from < to)
-                target.scatter(buffer.bytes() + (shard - first) * layout.stride + (from - start),
-                               to - from);
+    while (rc == 0 && (next <= last || !readings.empty())) {
+        if (next <= last && readings.size() < window) {
+            // So that not all readers of an object meet on one server.
+            uint64_t turn = pool_->self().client + next;
+            readings.push_back({.shard = next++,
+                                .replica = static_cast<uint32_t>(turn % place.replicas),
+                                .deadline = patience(place, 1, deadline)});
+            rc = start(place, readings.back());
+            continue;
         }
-        uint64_t done = std::min(end, division.start(first + count)) - range.offset;
+        rc = take_any(object, place, range, target, readings.front(), deadline, flaws);
+        uint64_t done = std::min(end, division.start(readings.front().shard + 1)) - range.offset;
+        readings.pop_front();
         if (rc == 0 && options.progress && options.progress(options.arg, done))
             rc = -EINTR;
     }
-    // After a time-out the device may still write into it: it is not used again.
-    if (rc == 0 || rc == -EINTR || rc == -EBADMSG)
-        give_back(std::move(buffer));
     return rc;
 }
 
-// Shards of one buffer, each from the first replica that has it whole.
-int Store::read_some(const Identity &object, const Place &place, uint64_t first, uint64_t count,
-                     const Buffer &buffer, uint64_t deadline, uint32_t &flaws) {
-    std::vector<Reading> readings;
-    for (uint64_t shard = first; shard < first + count; shard++)
-        // So that not all readers of an object meet on one server.
-        readings.push_back(
-            {.shard = shard,
-             .replica = (pool_->self().client + static_cast<uint32_t>(shard)) % place.replicas});
+// How long to wait for the attempt of this number at a shard.
+uint64_t Store::patience(const Place &place, uint32_t attempt, uint64_t deadline) const {
+    return attempt < place.replicas ? std::min(deadline, link_.deadline(replica_patience_ms))
+                                    : deadline;
+}
+
+// A shard from the first replica that has it whole. Its reading is under way.
+int Store::take_any(const Identity &object, const Place &place, const Range &range, Scatter &target,
+                    Reading &reading, uint64_t deadline, uint32_t &flaws) {
     int error = 0;
     for (uint32_t attempt = 1;; attempt++) {
-        uint32_t patience = link_.left(deadline);
-        if (attempt < place.replicas)
-            patience = std::min(patience, replica_patience_ms);
-        read_shards(object, place, first, readings, buffer, patience);
-        std::erase_if(readings, [](const Reading &r) { return r.status == 0; });
-        if (readings.empty())
+        Scatter after = target;
+        int rc = take(object, place, range, after, reading);
+        if (rc == 0) {
+            target = after;
             return 0;
-        for (Reading &r : readings) {
-            flaws += r.status == -EBADMSG;
-            // That it is damaged says more than that a server was away.
-            error = error == -EBADMSG ? error : r.status;
-            r.replica = (r.replica + 1) % place.replicas;
         }
+        flaws += rc == -EBADMSG;
+        // That it is damaged says more than that a server was away.
+        error = error == -EBADMSG ? error : rc;
         if (attempt == place.replicas)
             return error;
+        reading = {.shard = reading.shard,
+                   .replica = (reading.replica + 1) % place.replicas,
+                   .deadline = patience(place, attempt + 1, deadline)};
+        if (rc = start(place, reading); rc < 0)
+            return rc;
     }
 }
 
-void Store::read_shards(const Identity &object, const Place &place, uint64_t first,
-                        std::span<Reading> readings, const Buffer &buffer, uint32_t timeout_ms) {
-    const Division &division = object.division;
-    Layout layout(division);
-    std::vector<ds_operation> ops;
-    std::vector<size_t> ends;  // of each reading, in ops
-    for (const Reading &r : readings) {
-        ds_operation op{};
-        op.opcode = DS_OP_READ;
-        op.flags = DS_OP_CHAIN;
-        op.space = space_;
-        op.buffer = buffer.handle.get();
-        op.addr = address(place.location(r.shard, r.replica));
-        op.length = division.data(r.shard);
-        op.buffer_offset = (r.shard - first) * layout.stride;
-        if (op.length > 0)
-            ops.push_back(op);
-        op.flags = 0;
-        op.addr += division.seal(r.shard);
-        op.buffer_offset += division.seal(r.shard);
-        op.length = sizeof(Seal);
-        ops.push_back(op);
-        ends.push_back(ops.size());
+// Sends off the reads of a shard's data; if they are one slice, the seal's with them.
+int Store::start(const Place &place, Reading &reading) {
+    const Division &division = place.division;
+    uint64_t length = division.data(reading.shard);
+    if (int rc = borrow(division, reading.room); rc < 0)
+        return rc;
+    uint64_t from = 0, to;
+    do {
+        to = std::min(from + slice_bytes, length);
+        Bytes seal{};
+        if (to - from == length)
+            seal = seal_of(division, reading.shard);
+        reading.flights.push_back(read(place, reading, {Bytes{from, to}, seal}));
+        from = to;
+    } while (to < length);
+    return 0;
+}
+
+std::shared_ptr<Flight> Store::read(const Place &place, const Reading &reading,
+                                    std::initializer_list<Bytes> chain) {
+    return transfer(DS_OP_READ, reading.room, reading.shard,
+                    place.location(reading.shard, reading.replica), chain, reading.deadline);
+}
+
+// Sums up the slices in the order in which they come, and hands on what is wanted.
+// What the caller has got by then is of no use if the seal says otherwise.
+int Store::take(const Identity &object, const Place &place, const Range &range, Scatter &target,
+                const Reading &reading) {
+    const Division &division = place.division;
+    uint64_t length = division.data(reading.shard), start = division.start(reading.shard);
+    const std::byte *bytes = reading.room->bytes();
+    std::shared_ptr<Flight> last;
+    Sum sum;
+    for (uint64_t from = 0; const std::shared_ptr<Flight> &flight : reading.flights) {
+        if (int rc = arrive(*flight, reading.deadline); rc < 0)
+            return rc;
+        last = flight;
+        if (flight == reading.flights.back() && reading.flights.size() > 1)
+            last = read(place, reading, {seal_of(division, reading.shard)});
+        uint64_t to = std::min(from + slice_bytes, length);
+        sum.add({bytes + from, to - from});
+        uint64_t first = std::max(range.offset, start + from);
+        uint64_t end = std::min(range.offset + range.length, start + to);
+        if (first < end)
+            target.scatter(bytes + (first - start), end - first);
+        from = to;
     }
-    std::vector<ds_result> results(ops.size());
-    ds_execute(fabric_, ops.data(), ops.size(), timeout_ms, results.data());
-    for (size_t i = 0; i < readings.size(); i++) {
-        Reading &r = readings[i];
-        r.status = 0;
-        for (size_t op = i ? ends[i - 1] : 0; op < ends[i] && r.status == 0; op++)
-            r.status = results[op].status;
-        if (r.status < 0)
-            continue;
-        const std::byte *at = buffer.bytes() + (r.shard - first) * layout.stride;
-        Seal seal;
-        std::memcpy(&seal, at + division.seal(r.shard), sizeof(seal));
-        if (verify(object, r.shard, seal, {at, division.data(r.shard)}) != Flaw::none)
-            r.status = -EBADMSG;
-    }
+    if (int rc = arrive(*last, reading.deadline); rc < 0)
+        return rc;
+    Seal seal;
+    std::memcpy(&seal, bytes + division.seal(reading.shard), sizeof(seal));
+    return verify(object, reading.shard, seal, sum) == Flaw::none ? 0 : -EBADMSG;
 }
 
 int Store::check(std::string_view name, uint32_t timeout_ms, ds_store_damage_fn damage, void *arg,
@@ -223,31 +233,24 @@ int Store::check(std::string_view name, uint32_t timeout_ms, ds_store_damage_fn 
         if (int rc = look_up(link_, bounds_, key, 0, deadline, place); rc < 0)
             return rc;
         describe(place, object);
-        Buffer buffer;
-        if (int rc = borrow(place.division.shift, buffer); rc < 0)
-            return rc;
-        std::vector<Reading> bad;
+        std::vector<ds_store_damage> bad;
         std::map<uint32_t, int> away;  // servers that have failed, and how
         for (uint64_t shard = 0; shard < place.division.shards(); shard++)
             for (uint32_t replica = 0; replica < place.replicas; replica++) {
-                Reading reading{.shard = shard, .replica = replica};
                 uint32_t server = server_of(place.location(shard, replica));
-                if (away.contains(server))
-                    reading.status = away[server];
-                else
-                    read_shards(identity(key, place), place, shard, {&reading, 1}, buffer,
-                                std::min(link_.left(deadline), replica_patience_ms));
-                if (reading.status < 0)
-                    bad.push_back(reading);
-                if (reading.status == 0 || reading.status == -EBADMSG || away.contains(server))
+                int status = away.contains(server) ? away[server]
+                                                   : check_replica(identity(key, place), place,
+                                                                   shard, replica, deadline);
+                if (status == 0)
                     continue;
-                away[server] = reading.status;
-                // The device may still write into the buffer.
-                buffer = {};
-                if (int rc = borrow(place.division.shift, buffer); rc < 0)
-                    return rc;
+                if (status != -EBADMSG)
+                    away[server] = status;
+                bad.push_back({.status = status,
+                               .server = server,
+                               .addr = address(place.location(shard, replica)),
+                               .offset = place.division.start(shard),
+                               .length = place.division.data(shard)});
             }
-        give_back(std::move(buffer));
         if (bad.empty())
             return 0;
         if (!is_newest(key, place, deadline)) {
@@ -256,19 +259,21 @@ int Store::check(std::string_view name, uint32_t timeout_ms, ds_store_damage_fn 
             continue;  // overwritten or repaired meanwhile
         }
         object.damaged = static_cast<uint32_t>(bad.size());
-        for (const Reading &r : bad) {
-            ds_store_damage found{
-                .status = r.status,
-                .server = server_of(place.location(r.shard, r.replica)),
-                .addr = address(place.location(r.shard, r.replica)),
-                .offset = place.division.start(r.shard),
-                .length = place.division.data(r.shard),
-            };
+        for (const ds_store_damage &found : bad)
             if (damage)
                 damage(arg, &found);
-        }
         return -EBADMSG;
     }
+}
+
+int Store::check_replica(const Identity &object, const Place &place, uint64_t shard,
+                         uint32_t replica, uint64_t deadline) {
+    Scatter none({});
+    Reading reading{.shard = shard,
+                    .replica = replica,
+                    .deadline = std::min(deadline, link_.deadline(replica_patience_ms))};
+    int rc = start(place, reading);
+    return rc < 0 ? rc : take(object, place, {}, none, reading);
 }
 
 }  // namespace ds::store

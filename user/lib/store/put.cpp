@@ -80,64 +80,74 @@ int Store::end_put(wire::Op op, std::string_view key, int64_t version, uint64_t 
     return link_.call(op, named, {key}, deadline, answer);
 }
 
-// Fills a buffer, writes it to all replicas, fills it again.
+// Some shards are under way while the next one is copied.
 int Store::write(const Identity &object, const Place &place, Scatter &source,
                  const ds_store_put_options &options, uint64_t deadline, bool &unknown) {
-    const Division &division = place.division;
-    Layout layout(division);
-    Buffer buffer;
-    if (int rc = borrow(division.shift, buffer); rc < 0)
-        return rc;
+    uint64_t shards = place.division.shards();
+    std::deque<Sent> sent;
     int rc = 0;
-    for (uint64_t first = 0; rc == 0 && first < division.shards(); first += layout.shards) {
-        uint64_t count = std::min(layout.shards, division.shards() - first);
-        for (uint64_t shard = first; shard < first + count; shard++) {
-            std::byte *at = buffer.bytes() + (shard - first) * layout.stride;
-            uint64_t length = division.data(shard);
-            source.gather(at, length);
-            std::fill(at + length, at + division.seal(shard), std::byte{0});
-            Seal seal = seal_for(object, shard, {at, length});
-            std::memcpy(at + division.seal(shard), &seal, sizeof(seal));
+    for (uint64_t next = 0; rc == 0 && (next < shards || !sent.empty());) {
+        if (next < shards && sent.size() < window) {
+            sent.push_back({.shard = next++});
+            rc = send(object, place, source, deadline, sent.back());
+            continue;
         }
-        rc = write_some(object, place, first, count, buffer, deadline, unknown);
-        uint64_t done = std::min(division.length, division.start(first + count));
+        rc = land(sent.front(), deadline, unknown);
+        uint64_t done =
+            std::min(object.division.length, object.division.start(sent.front().shard + 1));
+        sent.pop_front();
         if (rc == 0 && options.progress && options.progress(options.arg, done))
             rc = -EINTR;
     }
-    // The device may still read what it has not told us the end of.
-    if (!unknown)
-        give_back(std::move(buffer));
+    // Before the space can be given back, the ends of all must be known.
+    for (const Sent &rest : sent)
+        land(rest, deadline, unknown);
     return rc;
 }
 
-// Each shard of each replica is a chain: its data, and behind them its seal.
-int Store::write_some(const Identity &object, const Place &place, uint64_t first, uint64_t count,
-                      const Buffer &buffer, uint64_t deadline, bool &unknown) {
+// Each slice goes as soon as it is copied, to all replicas; in a chain with the last
+// one the seal. The slices of a shard follow each other on one queue pair. One that
+// has to be sent again may come behind the seal: nobody looks before the commit, and
+// that waits for all.
+int Store::send(const Identity &object, const Place &place, Scatter &source, uint64_t deadline,
+                Sent &sent) {
     const Division &division = object.division;
-    Layout layout(division);
-    std::vector<ds_operation> ops;
-    for (uint64_t shard = first; shard < first + count; shard++)
-        for (uint32_t replica = 0; replica < place.replicas; replica++) {
-            ds_operation op{};
-            op.opcode = DS_OP_WRITE;
-            op.flags = DS_OPERATION_IDEMPOTENT | DS_OP_CHAIN;
-            op.space = space_;
-            op.buffer = buffer.handle.get();
-            op.addr = address(place.location(shard, replica));
-            op.length = division.seal(shard);
-            op.buffer_offset = (shard - first) * layout.stride;
-            if (op.length > 0)
-                ops.push_back(op);
-            op.flags = DS_OPERATION_IDEMPOTENT;
-            op.addr += division.seal(shard);
-            op.buffer_offset += division.seal(shard);
-            op.length = sizeof(Seal);
-            ops.push_back(op);
+    uint64_t length = division.data(sent.shard), seal_at = division.seal(sent.shard);
+    std::shared_ptr<Room> room;
+    if (int rc = borrow(division, room); rc < 0)
+        return rc;
+    std::byte *bytes = room->bytes();
+    Sum sum;
+    uint64_t from = 0, to;
+    do {
+        to = std::min(from + slice_bytes, length);
+        source.gather(bytes + from, to - from);
+        sum.add({bytes + from, to - from});
+        Bytes data{from, to}, seal{};
+        if (to == length) {
+            std::fill(bytes + length, bytes + seal_at, std::byte{0});
+            Seal made = seal_for(object, sent.shard, sum);
+            std::memcpy(bytes + seal_at, &made, sizeof(made));
+            data.to = seal_at;
+            seal = seal_of(division, sent.shard);
         }
-    std::vector<ds_result> results(ops.size());
-    int rc = ds_execute(fabric_, ops.data(), ops.size(), link_.left(deadline), results.data());
-    for (const ds_result &result : results)
-        unknown |= result.outcome == DS_UNKNOWN;
+        for (uint32_t replica = 0; replica < place.replicas; replica++)
+            sent.flights.push_back(transfer(DS_OP_WRITE, room, sent.shard,
+                                            place.location(sent.shard, replica), {data, seal},
+                                            deadline));
+        from = to;
+    } while (to < length);
+    return 0;
+}
+
+// Until the ends of all that was sent of a shard are known. The first failure.
+int Store::land(const Sent &sent, uint64_t deadline, bool &unknown) {
+    int rc = 0;
+    for (const std::shared_ptr<Flight> &flight : sent.flights) {
+        int status = arrive(*flight, deadline);
+        unknown |= flight->is_unknown();
+        rc = rc ? rc : status;
+    }
     return rc;
 }
 

@@ -1,15 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/shard.hpp"
 
-#include "fabric/crc32c.hpp"
-
 namespace ds::store {
 namespace {
-
-// As iSCSI has it.
-uint32_t crc_of(std::span<const std::byte> data) {
-    return ~crc32c_update(~0u, data);
-}
 
 // Of a seal with this data CRC.
 Seal with_crc(const Identity &object, uint64_t shard, uint32_t data_crc) {
@@ -26,7 +19,7 @@ Seal with_crc(const Identity &object, uint64_t shard, uint32_t data_crc) {
         .reserved2 = 0,
         .crc = 0,
     };
-    seal.crc = crc_of(std::as_bytes(std::span(&seal, 1)).first(offsetof(Seal, crc)));
+    seal.crc = Sum(std::as_bytes(std::span(&seal, 1)).first(offsetof(Seal, crc))).value();
     return seal;
 }
 
@@ -49,15 +42,14 @@ uint64_t hash_of(std::string_view key) {
     return hash;
 }
 
-Seal seal_for(const Identity &object, uint64_t shard, std::span<const std::byte> data) {
-    return with_crc(object, shard, crc_of(data));
+Seal seal_for(const Identity &object, uint64_t shard, Sum data) {
+    return with_crc(object, shard, data.value());
 }
 
-Flaw verify(const Identity &object, uint64_t shard, const Seal &seal,
-            std::span<const std::byte> data) {
+Flaw verify(const Identity &object, uint64_t shard, const Seal &seal, Sum data) {
     if (seal != with_crc(object, shard, seal.data_crc))
         return Flaw::seal;
-    return crc_of(data) == seal.data_crc ? Flaw::none : Flaw::data;
+    return data.value() == seal.data_crc ? Flaw::none : Flaw::data;
 }
 
 }  // namespace ds::store

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "fabric/crc32c.hpp"
 #include "store/wire.hpp"
 
 namespace ds::store {
@@ -105,7 +106,19 @@ struct Identity {
     Division division;
 };
 
-Seal seal_for(const Identity &object, uint64_t shard, std::span<const std::byte> data);
+/// The CRC32C of the data of a shard, which may come piece by piece.
+class Sum {
+public:
+    Sum() = default;
+    Sum(std::span<const std::byte> data) { add(data); }
+    void add(std::span<const std::byte> data) { state_ = crc32c_update(state_, data); }
+    uint32_t value() const { return ~state_; }  ///< as iSCSI has it
+
+private:
+    uint32_t state_ = ~0u;
+};
+
+Seal seal_for(const Identity &object, uint64_t shard, Sum data);
 
 /// What is wrong with a shard that was read.
 enum class Flaw {
@@ -113,7 +126,6 @@ enum class Flaw {
     seal,  ///< it is none, or that of something else
     data,  ///< the seal is right, the data are not what it speaks of
 };
-Flaw verify(const Identity &object, uint64_t shard, const Seal &seal,
-            std::span<const std::byte> data);
+Flaw verify(const Identity &object, uint64_t shard, const Seal &seal, Sum data);
 
 }  // namespace ds::store

@@ -9,16 +9,22 @@
 namespace ds::store {
 namespace {
 
-constexpr size_t max_spare_buffers = 4;
+// For what calls have left behind that had no more time.
+constexpr uint32_t settle_ms = 1000;
+
+// The slices of a shard go over one queue pair, in order; so many shards spread over all of them.
+constexpr uint64_t lanes = 64;
 
 }  // namespace
 
 Store::Store(ds_fabric *fabric, const ds_store_options &options)
     : fabric_(fabric),
-      link_(fabric, options.node ? options.node : 1, options.port ? options.port : DS_STORE_PORT) {}
+      link_(fabric, options.node ? options.node : 1, options.port ? options.port : DS_STORE_PORT),
+      rooms_(std::make_shared<Rooms>(fabric)),
+      traffic_(fabric) {}
 
 Store::~Store() {
-    buffers_.clear();
+    traffic_.settle(link_.deadline(settle_ms));
     pool_.reset();
     ds_space_close(space_);
 }
@@ -58,37 +64,32 @@ int Store::open(ds_fabric *fabric, const ds_store_options &options, std::unique_
     return 0;
 }
 
-// ---- Buffers ----
-
-std::byte *Store::Buffer::bytes() const {
-    return static_cast<std::byte *>(ds_buffer_data(handle.get()));
+int Store::borrow(const Division &division, std::shared_ptr<Room> &room) {
+    return rooms_->borrow(division.whole() + unit, room);
 }
 
-Store::Layout::Layout(const Division &division)
-    : stride(division.whole() + unit), shards(std::max<uint64_t>(1, buffer_bytes / stride)) {}
-
-int Store::borrow(unsigned shift, Buffer &buffer) {
-    size_t length = std::max<size_t>(buffer_bytes, (size_t{1} << shift) + unit);
-    {
-        std::lock_guard guard(buffers_lock_);
-        while (!buffers_.empty()) {
-            buffer = std::move(buffers_.back());
-            buffers_.pop_back();
-            if (ds_buffer_length(buffer.handle.get()) >= length)
-                return 0;
-        }
+// Sends off a chain: these bytes, one after the other, those that are none left out.
+std::shared_ptr<Flight> Store::transfer(uint16_t opcode, std::shared_ptr<Room> room, uint64_t shard,
+                                        wire::Location location, std::initializer_list<Bytes> chain,
+                                        uint64_t deadline) {
+    std::vector<ds_operation> ops;
+    for (const Bytes &bytes : chain) {
+        if (bytes.from == bytes.to)
+            continue;
+        ds_operation op{};
+        op.opcode = opcode;
+        op.lane = static_cast<uint16_t>(1 + shard % lanes);
+        // A WRITE writes the same each time, where nobody else does.
+        op.flags = DS_OP_CHAIN | (opcode == DS_OP_WRITE ? DS_OPERATION_IDEMPOTENT : 0);
+        op.space = space_;
+        op.buffer = room->buffer.get();
+        op.addr = address(location) + bytes.from;
+        op.length = bytes.to - bytes.from;
+        op.buffer_offset = bytes.from;
+        ops.push_back(op);
     }
-    ds_buffer *made;
-    int rc = ds_buffer_alloc(fabric_, length, -1, &made);
-    if (rc == 0)
-        buffer.handle = {made, ds_buffer_free};
-    return rc;
-}
-
-void Store::give_back(Buffer buffer) {
-    std::lock_guard guard(buffers_lock_);
-    if (buffers_.size() < max_spare_buffers)
-        buffers_.push_back(std::move(buffer));
+    ops.back().flags &= ~uint32_t{DS_OP_CHAIN};
+    return traffic_.start(ops, std::move(room), link_.left(deadline));
 }
 
 Identity Store::identity(std::string_view key, const Place &place) const {

@@ -2,14 +2,16 @@
 // ds::store::Store: what stands behind ds/store.h.
 //
 // put: begin, write data and seals, commit (put.cpp). get: look up, read,
-// compare with the seals (get.cpp). No lock is held while anything waits.
+// compare with the seals (get.cpp). Shards go in slices: while some are on their
+// way, others are copied and summed up. No lock is held while anything waits.
 #pragma once
 
 #include <ds/store.h>
 
-#include <functional>
+#include <cerrno>
+#include <deque>
+#include <initializer_list>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +20,7 @@
 #include "store/link.hpp"
 #include "store/placement.hpp"
 #include "store/scatter.hpp"
+#include "store/traffic.hpp"
 
 struct ds_space;
 
@@ -45,21 +48,26 @@ public:
 private:
     Store(ds_fabric *fabric, const ds_store_options &options);
 
-    /// Memory for some shards, with their seals.
-    struct Buffer {
-        std::unique_ptr<ds_buffer, void (*)(ds_buffer *)> handle{nullptr, nullptr};
-        std::byte *bytes() const;
-    };
-    static constexpr size_t buffer_bytes = 4 << 20;
-    int borrow(unsigned shift, Buffer &buffer);
-    void give_back(Buffer buffer);
+    /// What is copied and summed up while others are on their way.
+    static constexpr uint64_t slice_bytes = 256 << 10;
+    /// Shards of a call that are under way at the same time.
+    static constexpr size_t window = 4;
 
-    /// How the shards of a version lie in a buffer.
-    struct Layout {
-        explicit Layout(const Division &division);
-        uint64_t stride;  ///< bytes from one shard to the next
-        uint64_t shards;  ///< that fit
+    int borrow(const Division &division, std::shared_ptr<Room> &room);
+    /// Bytes of an extent, which are at the same place in the room.
+    struct Bytes {
+        uint64_t from, to;
     };
+    static Bytes seal_of(const Division &division, uint64_t shard) {
+        uint64_t at = division.seal(shard);
+        return {at, at + sizeof(Seal)};
+    }
+    int arrive(const Flight &flight, uint64_t deadline) {
+        return traffic_.wait(flight, deadline) ? flight.status : -ETIMEDOUT;
+    }
+    std::shared_ptr<Flight> transfer(uint16_t opcode, std::shared_ptr<Room> room, uint64_t shard,
+                                     wire::Location location, std::initializer_list<Bytes> chain,
+                                     uint64_t deadline);
 
     Identity identity(std::string_view key, const Place &place) const;
     uint64_t address(wire::Location location) const;
@@ -67,30 +75,44 @@ private:
     // put.cpp
     int begin(std::string_view key, uint64_t length, const ds_store_put_options &options,
               uint64_t deadline, Place &place);
+    /// A shard of which all has been sent off.
+    struct Sent {
+        uint64_t shard;
+        std::vector<std::shared_ptr<Flight>> flights{};  ///< one for each slice and replica
+    };
     int write(const Identity &object, const Place &place, Scatter &source,
               const ds_store_put_options &options, uint64_t deadline, bool &unknown);
-    int write_some(const Identity &object, const Place &place, uint64_t first, uint64_t count,
-                   const Buffer &buffer, uint64_t deadline, bool &unknown);
+    int send(const Identity &object, const Place &place, Scatter &source, uint64_t deadline,
+             Sent &sent);
+    int land(const Sent &sent, uint64_t deadline, bool &unknown);
     int end_put(wire::Op op, std::string_view key, int64_t version, uint64_t deadline);
 
     // get.cpp
     struct Range {
         uint64_t offset, length;  ///< of the object
     };
-    /// What became of reading one shard of one replica.
+    /// A shard of a replica that is being read.
     struct Reading {
         uint64_t shard;
         uint32_t replica;
-        int status = 0;  ///< -EBADMSG: it is not what its seal should say
+        uint64_t deadline;
+        std::shared_ptr<Room> room{};
+        std::vector<std::shared_ptr<Flight>> flights{};  ///< one for each slice of the data
     };
     int find(const std::string &key, const ds_store_get_options &options, uint64_t deadline,
              bool may_be_old, std::shared_ptr<const Place> &place);
     int read_range(const Identity &object, const Place &place, const Range &range, Scatter &target,
                    const ds_store_get_options &options, uint64_t deadline, uint32_t &flaws);
-    int read_some(const Identity &object, const Place &place, uint64_t first, uint64_t count,
-                  const Buffer &buffer, uint64_t deadline, uint32_t &flaws);
-    void read_shards(const Identity &object, const Place &place, uint64_t first,
-                     std::span<Reading> readings, const Buffer &buffer, uint32_t timeout_ms);
+    uint64_t patience(const Place &place, uint32_t attempt, uint64_t deadline) const;
+    int start(const Place &place, Reading &reading);
+    std::shared_ptr<Flight> read(const Place &place, const Reading &reading,
+                                 std::initializer_list<Bytes> chain);
+    int take_any(const Identity &object, const Place &place, const Range &range, Scatter &target,
+                 Reading &reading, uint64_t deadline, uint32_t &flaws);
+    int take(const Identity &object, const Place &place, const Range &range, Scatter &target,
+             const Reading &reading);
+    int check_replica(const Identity &object, const Place &place, uint64_t shard, uint32_t replica,
+                      uint64_t deadline);
     bool is_newest(const std::string &key, const Place &place, uint64_t deadline);
 
     ds_fabric *fabric_;
@@ -100,8 +122,8 @@ private:
     Link link_;
     std::unique_ptr<pool::Pool> pool_;
     PlaceCache places_;
-    std::mutex buffers_lock_;
-    std::vector<Buffer> buffers_;
+    std::shared_ptr<Rooms> rooms_;
+    Traffic traffic_;
 };
 
 }  // namespace ds::store
