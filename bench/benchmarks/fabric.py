@@ -1,47 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads and writes of remote memory against perftest and NVMe over RDMA, between two machines over one rxe link."""
-import os
-from statistics import median
-
 import ours
 import peers
 from nodes import Nodes
 from pairs import Pairs
-from rows import current_commit, make_row
+from report import Report
 
 MIB = 32    # of remote memory that random reads go over
 
 RANDOM = "4 KiB random READ, 16 at a time"
-
-
-class Report:
-    """Turns results into rows."""
-
-    def __init__(self, nodes, pairs):
-        self.nodes = nodes
-        self.pairs = pairs
-        self.commit = current_commit()
-        self.rows = []
-
-    def compare(self, metric, unit, sides, least, goal):
-        """Compare (ours, peer) and add the row. Returns the result, for further rows of it."""
-        result = self.pairs.compare(*sides, least)
-        self.add(metric, unit, sides, [sample.figure for sample in result.ours],
-                 [sample.figure for sample in result.peer], result, goal)
-        return result
-
-    def add(self, metric, unit, sides, our_figures, peer_figures, result, goal):
-        """A row of figures that are known."""
-        mine, peer = sides
-        our_cpu, peer_cpu = result.cpu_us()
-        row = make_row(
-            "fabric", metric, unit, our_figures, peer_figures, peer=peer.name, goal=goal,
-            command={"ours": mine.text.format(n=result.n), "peer": peer.text.format(n=result.n)},
-            cpu={"ours": median(our_cpu), "peer": median(peer_cpu)}, kernel=self.nodes.release,
-            host={"cpus": os.cpu_count(), "others": result.others}, commit=self.commit)
-        self.rows.append(row)
-        goal = f"{'met' if row['ok'] else 'NOT MET'}: {goal}" if goal else "no goal"
-        print(f"  {metric}: ratio {row['ratio']:.2f}, {goal}", flush=True)
 
 
 def bulk(nodes, report):
@@ -79,7 +46,7 @@ def run(options):
     with Nodes(2, options.kernel) as nodes:
         ours.connect(nodes, 2 * MIB)
         pairs = Pairs(nodes, options.pairs)
-        report = Report(nodes, pairs)
+        report = Report("fabric", nodes, pairs)
         pairs.measure_idle()
         bulk(nodes, report)
         small(nodes, report)

@@ -47,3 +47,18 @@ def rate(data):
 def median_latency(data):
     """Microseconds."""
     return data["latency_ns"]["p50"] / 1000
+
+
+def start_store(nodes, mib):
+    """A store of what node 2 exports, with its master there, after connect()."""
+    nodes.run(f"dsctl -q peer add 10.77.0.2 --domain 1 && "
+              f"dsctl -q seg attach 2:1 --space 1 --servers 1 --size {mib}M", node=2)
+    nodes.run("dsmasterd --store /tmp/store --create > /tmp/store.log 2>&1 & "
+              "timeout 60 bash -c 'until grep -q serves /tmp/store.log; do sleep 0.1; done' || cat /tmp/store.log", node=2)
+
+
+def store_side(options):
+    """dsctl obj bench with these options: objects of 1 MiB."""
+    words = f"dsctl -j obj bench --node 2 --size 1M {options} --count {{n}}"
+    return Side(name="ds", command=words, figure=lambda output: bandwidth(json.loads(output)["response"][0]), batch=8,
+                text=words)

@@ -98,3 +98,28 @@ def fio(mib):
 
     return Side(name="nvme-rdma over nvmet-rdma, brd", command=words, figure=rate,
                 text=f"{NVME_CONNECT}; {words}")
+
+
+# Debian's redis-tools has the server too, as redis-check-rdb: it goes by the name that it is called by.
+# The package redis-server would start one on this host.
+REDIS_SERVER = "redis-server --bind 10.77.0.2 --protected-mode no --daemonize yes --save '' --appendonly no"
+REDIS_CLIENT = "redis-benchmark -h 10.77.0.2 --csv"
+
+
+def redis_start(nodes, size):
+    """A server on node 2, which keeps nothing on a disk, with a value of this size."""
+    nodes.run(f"redis-benchmark --version; (exec -a {REDIS_SERVER.replace(' ', ' redis-check-rdb ', 1)})", node=2)
+    nodes.run(f"timeout 60 bash -c 'until redis-cli -h 10.77.0.2 ping; do sleep 0.1; done' > /dev/null && "
+              f"{REDIS_CLIENT} -t set -d {size} -n 1")
+
+
+def redis(verb, size, depth):
+    """redis-benchmark over TCP on the same link, with this many connections."""
+    words = f"{REDIS_CLIENT} -t {verb} -d {size} -c {depth} -n {{n}}"
+
+    def figure(output):
+        # A heading, then: "GET","requests a second",...
+        return float(output.splitlines()[-1].split(",")[1].strip('"')) * size / 2**20
+
+    return Side(name="redis 7.0 over TCP", command=words, figure=figure, batch=8,
+                text=f"{REDIS_SERVER} & on node 2; {words}")

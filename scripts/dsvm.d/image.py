@@ -30,7 +30,7 @@ PROGRAMS = """
     ibv_devices ibv_devinfo ib_write_bw ib_read_bw ib_send_bw ib_read_lat ib_write_lat
     ib_send_lat ib_atomic_bw ib_atomic_lat rping
 """.split()
-HEAVY_PROGRAMS = ["fio"]
+HEAVY_PROGRAMS = ["fio", "redis-check-rdb", "redis-benchmark", "redis-cli"]
 
 # Names of modules, or folders of them below kernel/. What they need comes along.
 MODULES = """

@@ -40,4 +40,7 @@ Json object_json(const std::string &key, const ds_store_object &object);
 Exit object_put(Call &call);
 Exit object_get(Call &call);
 
+// object_bench.cpp
+Exit object_bench(Call &call);
+
 }  // namespace dsctl
