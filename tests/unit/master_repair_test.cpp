@@ -195,7 +195,7 @@ void a_server_dies_and_comes_back(void **) {
     Objects objects(*c);
     std::string data;
     for (const char *key : {"gone0", "gone1", "gone2"})
-        assert_int_equal(c->put(key, "x", 2), 0);
+        assert_int_equal(c->put(key, "x", 3), 0);
     world.at[1].dead = true;
     objects.same(*c);
     eventually([&] { return is_down(*c, 1); });

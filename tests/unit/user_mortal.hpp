@@ -96,15 +96,15 @@ public:
         return inner_->receive_message(message);
     }
     int reply_message(ds_ioc_msg_reply &message) override { return inner_->reply_message(message); }
-    int enroll(const SpaceInfo &space, Owner owner) override {
-        return inner_->enroll(space, owner);
+    int enroll(const SpaceInfo &space, Owner owner, uint64_t &place) override {
+        return inner_->enroll(space, owner, place);
     }
     int withdraw(const SpaceInfo &space) override { return inner_->withdraw(space); }
-    int client_alive(const SpaceInfo &space, Owner owner) override {
-        return inner_->client_alive(space, owner);
+    int client_alive(const SpaceInfo &space, Owner owner, uint64_t place) override {
+        return inner_->client_alive(space, owner, place);
     }
-    int fence(const SpaceInfo &space, Owner owner, uint64_t deadline) override {
-        return inner_->fence(space, owner, deadline);
+    int fence(const SpaceInfo &space, Owner owner, uint64_t place, uint64_t deadline) override {
+        return inner_->fence(space, owner, place, deadline);
     }
     int node_alive(uint32_t node) override { return inner_->node_alive(node); }
     BackendCounters counters() const override { return inner_->counters(); }
