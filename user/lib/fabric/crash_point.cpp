@@ -4,7 +4,6 @@
 #include <sched.h>
 #include <time.h>
 
-#include <csignal>
 #include <cstdlib>
 #include <mutex>
 #include <utility>
@@ -19,12 +18,17 @@ std::mutex lock;
 TestPoints test_points;
 
 TestPoints::TestPoints() {
-    if (const char *plan = std::getenv("DS_CRASH_POINT")) {
+    const std::pair<const char *, int> plans[] = {{"DS_CRASH_POINT", SIGKILL},
+                                                  {"DS_STOP_POINT", SIGSTOP}};
+    for (auto [variable, signal] : plans) {
+        const char *plan = std::getenv(variable);
+        if (!plan)
+            continue;
         std::string name = plan;
         size_t colon = name.rfind(':');
         bool counted = colon != std::string::npos;
         uint64_t times = counted ? std::strtoull(plan + colon + 1, nullptr, 10) : 1;
-        crash_at(name.substr(0, colon), times);
+        crash_at(name.substr(0, colon), times, signal);
     }
     if (const char *plan = std::getenv("DS_TEAR")) {
         char *end;
@@ -33,9 +37,10 @@ TestPoints::TestPoints() {
     }
 }
 
-void TestPoints::crash_at(std::string point, uint64_t times) {
+void TestPoints::crash_at(std::string point, uint64_t times, int signal) {
     name_ = std::move(point);
     left_ = times;
+    signal_ = signal;
     crash_armed = times > 0;
 }
 
@@ -49,7 +54,7 @@ void TestPoints::tear(uint64_t one_in, uint64_t longest_us, uint64_t seed) {
 void TestPoints::at_crash_point(const char *name) {
     std::lock_guard guard(lock);
     if (name_ == name && --left_ == 0)
-        std::raise(SIGKILL);
+        std::raise(signal_);
 }
 
 void TestPoints::at_tear_point() {

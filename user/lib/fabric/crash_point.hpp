@@ -4,6 +4,7 @@
 //
 //   DS_CRASH_POINT=NAME or NAME:N   SIGKILL when the process comes to the point
 //                                   NAME for the N-th time, N from 1
+//   DS_STOP_POINT=NAME or NAME:N    the same with SIGSTOP
 //   DS_TEAR=N or N:US               one time in N that the local fabric is about
 //                                   to copy a word, on average, it waits for up to
 //                                   US microseconds (200)
@@ -11,6 +12,7 @@
 // The environment is read once.
 #pragma once
 
+#include <csignal>
 #include <cstdint>
 #include <string>
 
@@ -19,7 +21,7 @@ namespace ds {
 struct TestPoints {
     TestPoints();
 
-    void crash_at(std::string point, uint64_t times);
+    void crash_at(std::string point, uint64_t times, int signal = SIGKILL);
     void tear(uint64_t one_in, uint64_t longest_us, uint64_t seed);
 
     bool crash_armed = false;
@@ -32,6 +34,7 @@ struct TestPoints {
 private:
     std::string name_;
     uint64_t left_ = 0;
+    int signal_ = SIGKILL;
     uint64_t one_in_ = 0;
     uint64_t longest_us_ = 0;
     uint64_t random_ = 0;
