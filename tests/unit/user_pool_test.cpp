@@ -204,7 +204,7 @@ void numbers(void **) {
         assert_int_equal(first.incarnation, 1);
         assert_int_equal(second.client, 2);
         assert_int_equal(word(a, client_entry(first)), 1ull << 63 | 1ull << 48 | 1ull << 32);
-        assert_int_equal(word(a, client_entry(first) + 8), getpid());
+        assert_int_equal(static_cast<uint32_t>(word(a, client_entry(first) + 8)), getpid());
         std::unique_ptr<Pool> again;
         assert_int_equal(Pool::join(a.space, again), -EBUSY);
         assert_int_equal(word(a, client_entry({3, 1})) >> 63, 0);  // nothing is left of the try

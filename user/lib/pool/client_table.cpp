@@ -149,8 +149,8 @@ int ClientTable::release(Owner owner, uint64_t place) const {
     if (place != 0 && place != barred)
         if (int rc = swap(place_address(owner.client), place, 0, found); rc < 0)
             return rc;
-    if (int rc = swap(word_address(owner.client), word_of(owner), free_word(owner.incarnation),
-                      found);
+    if (int rc =
+            swap(word_address(owner.client), word_of(owner), free_word(owner.incarnation), found);
         rc < 0)
         return rc;
     return 0;
