@@ -16,6 +16,11 @@ namespace {
 
 // For a server that does not answer, while there are other replicas.
 constexpr uint32_t replica_patience_ms = 1000;
+constexpr uint32_t check_patience_ms = 5000;
+
+uint32_t attempts(const Place &place) {
+    return place.replicas == 1 ? 1 : place.replicas + 1;
+}
 
 // What a caller gets to know.
 void describe(const Place &place, ds_store_object &object) {
@@ -139,16 +144,20 @@ int Store::read_range(const Identity &object, const Place &place, const Range &r
     return rc;
 }
 
-// How long to wait for the attempt of this number at a shard.
+// How long to wait for the attempt of this number at a shard: where there are several
+// replicas, not long for any of them, but as long as there is time for the last attempt.
 uint64_t Store::patience(const Place &place, uint32_t attempt, uint64_t deadline) const {
-    return attempt < place.replicas ? std::min(deadline, link_.deadline(replica_patience_ms))
-                                    : deadline;
+    return attempt < attempts(place) ? std::min(deadline, link_.deadline(replica_patience_ms))
+                                     : deadline;
 }
 
-// A shard from the first replica that has it whole. Its reading is under way.
+// A shard from the first replica that has it whole. Its reading is under way. Each
+// replica is asked once; then one again that was away, best one that said nothing in
+// time: a server that is slow must not be taken for one that is gone.
 int Store::take_any(const Identity &object, const Place &place, const Range &range, Scatter &target,
                     Reading &reading, uint64_t deadline, uint32_t &flaws) {
-    int error = 0;
+    int error = 0, away = 0;
+    uint32_t slow = 0;
     for (uint32_t attempt = 1;; attempt++) {
         Scatter after = target;
         int rc = take(object, place, range, after, reading);
@@ -159,11 +168,16 @@ int Store::take_any(const Identity &object, const Place &place, const Range &ran
         flaws += rc == -EBADMSG;
         // That it is damaged says more than that a server was away.
         error = error == -EBADMSG ? error : rc;
-        if (attempt == place.replicas)
+        if (rc == -ETIMEDOUT || (rc != -EBADMSG && away != -ETIMEDOUT)) {
+            slow = reading.replica;
+            away = rc;
+        }
+        if (attempt == attempts(place) || (attempt == place.replicas && away == 0))
             return error;
-        reading = {.shard = reading.shard,
-                   .replica = (reading.replica + 1) % place.replicas,
-                   .deadline = patience(place, attempt + 1, deadline)};
+        reading = {
+            .shard = reading.shard,
+            .replica = attempt < place.replicas ? (reading.replica + 1) % place.replicas : slow,
+            .deadline = patience(place, attempt + 1, deadline)};
         if (rc = start(place, reading); rc < 0)
             return rc;
     }
@@ -271,7 +285,7 @@ int Store::check_replica(const Identity &object, const Place &place, uint64_t sh
     Scatter none({});
     Reading reading{.shard = shard,
                     .replica = replica,
-                    .deadline = std::min(deadline, link_.deadline(replica_patience_ms))};
+                    .deadline = std::min(deadline, link_.deadline(check_patience_ms))};
     int rc = start(place, reading);
     return rc < 0 ? rc : take(object, place, {}, none, reading);
 }
