@@ -61,8 +61,8 @@ demo: all
 	scripts/demo
 
 TESTS	?= $(sort $(wildcard tests/*/run.d/*))
-# Two at a time where there is room for twice three machines.
-LANES	?= $(shell awk '/^MemAvailable/ { print ($$2 > 8000000 ? 2 : 1) }' /proc/meminfo)
+# As many at a time as there is room for with three machines each, at most three.
+LANES	?= $(shell awk '/^MemAvailable/ { print ($$2 > 16000000 ? 3 : $$2 > 8000000 ? 2 : 1) }' /proc/meminfo)
 test: all unit
 	tests/run --lanes $(LANES) $(TESTS)
 
