@@ -4,8 +4,13 @@
  */
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstddef>
+#include <cstring>
 #include <string>
+#include <vector>
+
+#include <ds/ioctl.h>
 
 #include "attack.hpp"
 

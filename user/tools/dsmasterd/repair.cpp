@@ -70,7 +70,7 @@ void Master::watch() {
     }
 }
 
-// When the administrator changes the space's servers, its clients have to join anew.
+// Somebody took us for dead, while this host hung or was cut off.
 // Nothing is reserved for us now that we would still write. If it cannot be done now,
 // the next look says again that we are fenced.
 void Master::rejoin() {
