@@ -283,6 +283,26 @@ static int ds_space_slot_free(struct ds_space *space, u32 server, struct netlink
 	return 0;
 }
 
+/*
+ * Ask for the keys. The caller clears @asking when they can be found: whoever looks
+ * at one without the lock, and then at the other, sees one of them.
+ */
+static int ds_space_ask(struct ds_space *space, struct ds_attach *a, struct ds_conn *conn,
+			u32 timeout_ms)
+{
+	int ret;
+
+	lockdep_assert_held(&space->lock);
+	WRITE_ONCE(space->asking, conn);
+	ret = ds_fence_catch_up(conn, a->segment, timeout_ms);
+	return ret ?: ds_attach_up(a, conn, 1ull << space->layout.server_shift, timeout_ms);
+}
+
+static void ds_space_asked(struct ds_space *space)
+{
+	smp_store_release(&space->asking, NULL);	/* pairs with ds_space_concerns() */
+}
+
 static int ds_space_fill_slot(struct ds_space *space, u32 server, struct ds_conn *conn,
 			      u64 segment, u32 timeout_ms, struct netlink_ext_ack *extack)
 {
@@ -295,15 +315,15 @@ static int ds_space_fill_slot(struct ds_space *space, u32 server, struct ds_conn
 	a = ds_attach_create(conn->hs.peer.node, segment);
 	if (!a)
 		return -ENOMEM;
-	ret = ds_fence_catch_up(conn, segment, timeout_ms);
-	if (!ret)
-		ret = ds_attach_up(a, conn, 1ull << space->layout.server_shift, timeout_ms);
+	ret = ds_space_ask(space, a, conn, timeout_ms);
 	if (ret) {
+		ds_space_asked(space);
 		kfree(a);
 		return ds_space_attach_error(ret, extack);
 	}
 	old = ds_space_server(space, server);
 	rcu_assign_pointer(space->servers[server], a);
+	ds_space_asked(space);
 	if (old)
 		ds_attach_release(old);
 	else
@@ -442,9 +462,8 @@ static bool ds_space_try_again(struct ds_space *space, u32 server, struct ds_con
 
 	if (!a || a->node != conn->hs.peer.node || a->state != DS_ATTACH_DOWN)
 		return true;
-	ret = ds_fence_catch_up(conn, a->segment, DS_REATTACH_MS);
-	if (!ret)
-		ret = ds_attach_up(a, conn, 1ull << space->layout.server_shift, DS_REATTACH_MS);
+	ret = ds_space_ask(space, a, conn, DS_REATTACH_MS);
+	ds_space_asked(space);
 	if (ret == -ENODATA || ret == -ENOENT || ret == -EACCES || ret == -EFBIG)
 		ds_attach_down(a, DS_ATTACH_LOST);
 	else if (ret)
@@ -478,12 +497,36 @@ static bool ds_space_uses(struct ds_attach *a, struct ds_conn *conn)
 	return keys && keys->conn == conn;
 }
 
+/*
+ * Has the space anything to do with the connection? Without its lock, which is held
+ * while some other host is asked for its keys, and that may take its time.
+ */
+static bool ds_space_concerns(struct ds_space *space, struct ds_conn *conn)
+{
+	struct ds_keyset *keys;
+	struct ds_attach *a;
+	bool found;
+	u32 i;
+
+	found = smp_load_acquire(&space->asking) == conn;	/* pairs with ds_space_asked() */
+	rcu_read_lock();
+	for (i = 0; i < space->layout.servers && !found; i++) {
+		a = rcu_dereference(space->servers[i]);
+		keys = a ? rcu_dereference(a->keys) : NULL;
+		found = keys && keys->conn == conn;
+	}
+	rcu_read_unlock();
+	return found;
+}
+
 static int ds_space_down_one(struct ds_space *space, void *ctx)
 {
 	struct ds_conn *conn = ctx;
 	struct ds_attach *a;
 	u32 i;
 
+	if (!ds_space_concerns(space, conn))
+		return 0;
 	mutex_lock(&space->lock);
 	for (i = 0; i < space->layout.servers; i++) {
 		a = ds_space_server(space, i);
@@ -515,6 +558,8 @@ static int ds_space_revoke_one(struct ds_space *space, void *ctx)
 	struct ds_attach *a;
 	u32 i;
 
+	if (!ds_space_concerns(space, r->conn))
+		return 0;
 	mutex_lock(&space->lock);
 	for (i = 0; i < space->layout.servers; i++) {
 		a = ds_space_server(space, i);

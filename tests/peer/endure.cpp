@@ -174,15 +174,27 @@ private:
         expect_errno(used, 0, "WRITE and READ");
     }
 
+    // Until it serves: a connection that the last fault broke may still count as up.
+    void wait_for_server() {
+        auto end = Clock::now() + 10s;
+        while (host_.attach(fault_space, Target::self_node, good_segment, 2000)) {
+            expect(Clock::now() < end, "the server does not come back");
+            std::this_thread::sleep_for(100ms);
+        }
+        host_.detach(fault_space);
+    }
+
     // Node 2 takes a segment away while node 3 lets an ATTACH of this host hang.
     void revoke_meanwhile() {
         expect_errno(host_.add_space(revoke_space), 0, "a space for the honest server");
         expect_errno(host_.attach(revoke_space, target_.node, Target::revoked, 2000), 0, "ATTACH");
         Memory honest(revoke_space);
         expect_errno(honest.read(), 0, "a READ");
+        wait_for_server();
+        int hung = 0;
         std::jthread hang([&] {
             Host other;
-            other.attach(fault_space, Target::self_node, silent_segment(), 5000);
+            hung = other.attach(fault_space, Target::self_node, silent_segment(), 5000);
         });
         std::this_thread::sleep_for(300ms);
         auto start = Clock::now();
@@ -190,6 +202,7 @@ private:
         auto took = std::chrono::duration_cast<Millis>(Clock::now() - start);
         int used = honest.read();
         hang.join();
+        expect_errno(hung, ETIMEDOUT, "the ATTACH that hangs");
         host_.delete_space(revoke_space);
         expect_errno(used, EKEYREVOKED, "a READ after the revoke");
         expect(took < 1500ms, "the revoke took " + std::to_string(took.count()) + " ms");

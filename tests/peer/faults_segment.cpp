@@ -88,6 +88,8 @@ void requests(Session &, AttachAnswer &a) {
         a.before.push_back(pack(make_message(DS_MSG_REQUEST, Bytes(100), 500, seq)));
 }
 
+void nothing(Session &, AttachAnswer &) {}
+
 constexpr std::uint64_t mebi = 1 << 20;
 
 const SegmentFault faults[] = {
@@ -142,6 +144,15 @@ const SegmentFault faults[] = {
     {"status -512, which is no user's errno", EPROTO, status(-512)},
     {"status EINTR, to which netlink gives no answer", EPROTO, status(-EINTR)},
     {"status EIO", EIO, status(-EIO)},
+    {"fenced clients that never were", 0, nothing, 0, {.tokens = {1, 2, ~0ULL}}},
+    {"all clients fenced", 0, nothing, 0, {.all = 1}},
+    {"500 fenced clients", 0, nothing, 0, {.tokens = std::vector<std::uint64_t>(500, 7)}},
+    {"501 fenced clients", EPROTO, nothing, 0, {.tokens = std::vector<std::uint64_t>(501, 7)}},
+    {"fewer fenced clients than it says", EPROTO, nothing, 0, {.count = 1, .tokens = {1}}},
+    {"fenced clients whose bytes overflow to none", EPROTO, nothing, 0, {.count = 1u << 29}},
+    {"an answer about fenced clients that is cut off", EPROTO, nothing, 0, {.cut = 1}},
+    {"an empty answer about fenced clients", EPROTO, nothing, 0, {.cut = sizeof(ds_fenced)}},
+    {"status EIO about fenced clients", EPROTO, nothing, 0, {.status = -EIO}},
     {"no answer", ETIMEDOUT, [](Session &, AttachAnswer &a) { a.send = false; }},
     {"an answer after the time limit", ETIMEDOUT,
      [](Session &, AttachAnswer &a) { a.delay = 2500ms; }},

@@ -124,6 +124,8 @@ void Session::respond(const Message &in, int status, const Bytes &payload) {
 void Session::request(const Message &in) {
     if (in.hdr.service == DS_SERVICE_SEGMENT)
         segment_request(in);
+    else if (in.hdr.service == DS_SERVICE_FENCE)
+        missed(in);
     else if (in.hdr.service != DS_SERVICE_LINK)
         respond(in, -ECONNREFUSED);
     else if (fault_.answers_heartbeats)
@@ -173,6 +175,27 @@ void Session::attach(const Message &in, const ds_seg_req &req) {
     for (const Bytes &message : a.after)
         control_->try_send(message);
     closing_ = a.close;
+}
+
+// A host asks this before each ATTACH.
+void Session::missed(const Message &in) {
+    if (in.payload.size() != sizeof(ds_fence_req))
+        return respond(in, -EINVAL);
+    auto req = struct_of<ds_fence_req>(in.payload);
+    if (req.verb != DS_FENCE_MISSED)
+        return respond(in, -EOPNOTSUPP);
+    std::uint64_t fault = req.segment - fault_segments;
+    MissedAnswer a;
+    if (fault < segment_faults().size())
+        a = segment_faults()[fault].missed;
+    ds_fenced head = {};
+    head.count = static_cast<std::uint32_t>(a.tokens.size()) + a.count;
+    head.all = a.all;
+    Bytes payload(sizeof(head) + a.tokens.size() * sizeof(a.tokens[0]));
+    std::memcpy(payload.data(), &head, sizeof(head));
+    std::memcpy(&payload[sizeof(head)], a.tokens.data(), payload.size() - sizeof(head));
+    payload.resize(payload.size() - a.cut);
+    respond(in, a.status, payload);
 }
 
 // ---- all of them ----

@@ -50,11 +50,21 @@ struct AttachAnswer {
     ds_seg_keys head;  // the last, for it ends in an array without length
 };
 
+/** An answer to the question before ATTACH: which clients were fenced? */
+struct MissedAnswer {
+    int status = 0;
+    std::uint32_t count = 0;  // that it says, beyond those in tokens
+    std::uint32_t all = 0;
+    std::vector<std::uint64_t> tokens = {};
+    std::size_t cut = 0;  // bytes left out at the end
+};
+
 struct SegmentFault {
     const char *name;
     int wanted;  // errno of the host's attempt to attach, 0 when it succeeds
     std::function<void(Session &, AttachAnswer &)> change;
     int used = 0;  // errno of a READ when ATTACH succeeds
+    MissedAnswer missed = {};
 };
 
 std::span<const HandshakeFault> handshake_faults();  // the first is the good server
@@ -91,6 +101,7 @@ private:
     void request(const Message &in);
     void segment_request(const Message &in);
     void attach(const Message &in, const ds_seg_req &req);
+    void missed(const Message &in);
     void respond(const Message &in, int status, const Bytes &payload = {});
     void send(const Message &message) { control_->try_send(pack(message)); }
 
