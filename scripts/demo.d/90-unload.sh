@@ -2,6 +2,11 @@
 # shellcheck shell=bash disable=SC2154 # variables of run.sh
 
 unload() {
+	# The store's master was told to end, and lets go of /dev/ds when it has.
+	for _ in $(seq 100); do
+		pidof dsmasterd > /dev/null || break
+		sleep 0.1
+	done
 	for node in $nodes; do
 		[ "$node" != 2 ] || continue	# it is dead
 		at "$node" rmmod ds
