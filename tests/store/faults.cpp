@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <random>
 
 #include "master.hpp"
 
@@ -15,18 +14,11 @@ namespace {
 
 using store_test::Client;
 using store_test::Master;
+using store_test::noise;
 using store_test::Pool;
 
 constexpr uint64_t MiB = 1 << 20;
 const std::vector<std::string> create{"--create"};
-
-std::string noise(size_t length, uint64_t seed = 1) {
-    std::mt19937_64 random(seed);
-    std::string data(length, '\0');
-    for (char &c : data)
-        c = static_cast<char>(random());
-    return data;
-}
 
 // The addresses at which some bytes are in the space.
 std::vector<uint64_t> places(Client &c, const std::string &bytes) {

@@ -12,6 +12,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <random>
 #include <set>
 #include <string>
 #include <thread>
@@ -27,6 +28,15 @@ inline std::string program() {
     if (!path)
         std::abort();
     return path;
+}
+
+/// The same for the same seed.
+inline std::string noise(size_t length, uint64_t seed = 1) {
+    std::mt19937_64 random(seed);
+    std::string data(length, '\0');
+    for (char &c : data)
+        c = static_cast<char>(random());
+    return data;
 }
 
 /// A pool in a folder that goes with it.

@@ -11,7 +11,6 @@
 #include <functional>
 #include <map>
 #include <mutex>
-#include <random>
 #include <thread>
 
 #include "master.hpp"
@@ -27,6 +26,7 @@ namespace {
 
 using store_test::Client;
 using store_test::Master;
+using store_test::noise;
 using store_test::Pool;
 
 constexpr uint64_t MiB = 1 << 20;
@@ -87,14 +87,6 @@ public:
     Meddle &operator=(const Meddle &) = delete;
     ~Meddle() { meddle = nullptr; }
 };
-
-std::string noise(size_t length, uint64_t seed = 1) {
-    std::mt19937_64 random(seed);
-    std::string data(length, '\0');
-    for (char &c : data)
-        c = static_cast<char>(random());
-    return data;
-}
 
 int put(Client &c, const std::string &data, uint32_t replicas, uint32_t timeout_ms = 0) {
     return c.put("key", data, replicas, 0, timeout_ms);

@@ -18,6 +18,7 @@
 #include "fabric/handles.hpp"
 #include "fabric/local_fabric.hpp"
 #include "user_cmocka.hpp"
+#include "user_fabric_above.hpp"
 
 using namespace ds::fabric;
 
@@ -32,9 +33,9 @@ struct End {
 
 // The local fabric with faults. One operation at a time, so that a chain can end
 // anywhere.
-class Faulty final : public Fabric {
+class Faulty final : public FabricAbove {
 public:
-    std::unique_ptr<Fabric> below;
+    using FabricAbove::FabricAbove;
     std::function<std::optional<End>(const ds_op &)> on_op;
 
     void execute(std::span<const ds_op> ops, std::span<ds_cqe> ends, uint32_t ms) override {
@@ -45,44 +46,6 @@ public:
             broken = !last && (broken || ends[i].status < 0);
         }
     }
-
-    const Limits &limits() const override { return below->limits(); }
-    int open_space(uint32_t n, uint32_t a, SpaceInfo &s) override {
-        return below->open_space(n, a, s);
-    }
-    void close_space(const SpaceInfo &s) override { below->close_space(s); }
-    int create_buffer(size_t n, int numa, BufferInfo &b) override {
-        return below->create_buffer(n, numa, b);
-    }
-    int pin_buffer(void *at, size_t n, BufferInfo &b) override {
-        return below->pin_buffer(at, n, b);
-    }
-    void close_buffer(const BufferInfo &b) override { below->close_buffer(b); }
-    int create_segment(const ds_ioc_seg_create &, SegmentInfo &) override { return -EOPNOTSUPP; }
-    void close_segment(const SegmentInfo &) override {}
-    void submit(std::span<Chain *const> chains) override { below->submit(chains); }
-    int poll(uint32_t ms) override { return below->poll(ms); }
-    void drain(uint64_t end) override { below->drain(end); }
-    int fd() override { return below->fd(); }
-    uint64_t now_ns() const override { return below->now_ns(); }
-    void sleep_until(uint64_t ns) override { below->sleep_until(ns); }
-    int bind_service(uint32_t, uint32_t, uint32_t &) override { return -EOPNOTSUPP; }
-    void close_service(uint32_t) override {}
-    int send_message(ds_ioc_msg_send &) override { return -EOPNOTSUPP; }
-    int receive_message(ds_ioc_msg_recv &) override { return -EOPNOTSUPP; }
-    int reply_message(ds_ioc_msg_reply &) override { return -EOPNOTSUPP; }
-    int enroll(const SpaceInfo &s, Owner o, uint64_t &place) override {
-        return below->enroll(s, o, place);
-    }
-    int withdraw(const SpaceInfo &s) override { return below->withdraw(s); }
-    int client_alive(const SpaceInfo &s, Owner o, uint64_t place) override {
-        return below->client_alive(s, o, place);
-    }
-    int fence(const SpaceInfo &s, Owner o, uint64_t place, uint64_t end) override {
-        return below->fence(s, o, place, end);
-    }
-    int node_alive(uint32_t node) override { return below->node_alive(node); }
-    BackendCounters counters() const override { return below->counters(); }
 
 private:
     void run_one(ds_op op, ds_cqe &end, uint32_t ms, bool broken) {
@@ -123,7 +86,7 @@ int setup_with(uint32_t servers) {
     options.size = sizeof(options);
     options.servers = servers;
     assert_int_equal(ds_local_create(path.c_str(), &options), 0);
-    auto made = std::make_unique<Faulty>();
+    auto made = std::make_unique<Faulty>(nullptr);
     assert_int_equal(LocalFabric::open(path.c_str(), made->below), 0);
     faults = made.get();
     fabric = new ds_fabric{std::make_shared<Engine>(std::move(made), 65536)};

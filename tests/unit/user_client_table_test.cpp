@@ -10,7 +10,7 @@
 #include "fabric/engine.hpp"
 #include "fabric/handles.hpp"
 #include "pool/pool.hpp"
-#include "user_local.hpp"
+#include "user_pool.hpp"
 
 namespace {
 
@@ -18,17 +18,7 @@ using ds::pool::ClientTable;
 using ds::pool::Owner;
 using ds::pool::Pool;
 using local::Client;
-using local::Folder;
-
-class Formatted : public Folder {
-public:
-    Formatted() {
-        ds_local_options options = local::shape(1, 24);
-        assert_int_equal(ds_local_create(file().c_str(), &options), 0);
-        Client c(file());
-        assert_int_equal(Pool::format(c.space), 0);
-    }
-};
+using local::Formatted;
 
 /// One who goes through the steps by hand.
 struct Stepper : Client {
@@ -57,7 +47,7 @@ void joined(const Stepper &s, std::unique_ptr<Pool> &pool, Owner wanted) {
 constexpr uint64_t some_place = ds::fabric::place_of(1, 77);
 
 void there_is_no_such_number(void **) {
-    Formatted file;
+    Formatted file(1);
     Stepper s(file.file());
     ClientTable::Entry entry;
     assert_int_equal(s.table.load(0, entry), -EINVAL);
@@ -68,7 +58,7 @@ void there_is_no_such_number(void **) {
 }
 
 void who_comes_and_goes_leaves_nothing(void **) {
-    Formatted file;
+    Formatted file(1);
     Stepper s(file.file());
     std::unique_ptr<Pool> pool;
     joined(s, pool, {1, 1});
@@ -82,7 +72,7 @@ void who_comes_and_goes_leaves_nothing(void **) {
 }
 
 void two_want_one_number(void **) {
-    Formatted file;
+    Formatted file(1);
     Stepper s(file.file());
     ClientTable::Entry before = s.entry(1);
     Owner first{}, second{};
@@ -95,7 +85,7 @@ void two_want_one_number(void **) {
 
 // Nobody can know whether he lives, so the number goes on without him.
 void a_claimant_without_a_place(void **) {
-    Formatted file;
+    Formatted file(1);
     Stepper slow(file.file()), s(file.file());
     Owner mine = slow.claim(1);
     std::unique_ptr<Pool> pool;
@@ -110,7 +100,7 @@ void a_claimant_without_a_place(void **) {
 
 // Barred, and the bar is gone again before he comes to note his place.
 void a_claimant_who_is_very_slow(void **) {
-    Formatted file;
+    Formatted file(1);
     Stepper slow(file.file()), next(file.file());
     Owner mine = slow.claim(1);
     assert_int_equal(next.table.bar(mine), 0);
@@ -126,7 +116,7 @@ void a_claimant_who_is_very_slow(void **) {
 }
 
 void one_with_a_place_cannot_be_barred(void **) {
-    Formatted file;
+    Formatted file(1);
     Stepper s(file.file());
     Owner mine = s.claim(1);
     assert_int_equal(s.table.note(mine, some_place), 0);
@@ -136,7 +126,7 @@ void one_with_a_place_cannot_be_barred(void **) {
 
 // He died when his place was gone and his number was not.
 void a_leaver_who_died_half_way(void **) {
-    Formatted file;
+    Formatted file(1);
     Stepper s(file.file());
     Owner dead = s.claim(1);
     assert_int_equal(s.table.note(dead, some_place), 0);
@@ -150,7 +140,7 @@ void a_leaver_who_died_half_way(void **) {
 
 // A number that is free with what somebody has left there can be claimed.
 void a_place_that_was_left(void **) {
-    Formatted file;
+    Formatted file(1);
     Stepper s(file.file());
     uint64_t place = ClientTable::address(s.space->info) + 16 + 8;
     assert_int_equal(ds_cas(s.space, place, 0, some_place, 0, nullptr), 0);

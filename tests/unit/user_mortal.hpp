@@ -14,6 +14,7 @@
 #include "fabric/engine.hpp"
 #include "fabric/handles.hpp"
 #include "fabric/local_fabric.hpp"
+#include "user_fabric_above.hpp"
 
 namespace mortal {
 
@@ -43,10 +44,10 @@ private:
     Server *servers_;
 };
 
-class MortalFabric final : public Fabric {
+class MortalFabric final : public FabricAbove {
 public:
-    MortalFabric(std::unique_ptr<Fabric> inner, const Servers &servers)
-        : inner_(std::move(inner)), servers_(servers) {}
+    MortalFabric(std::unique_ptr<Fabric> local, const Servers &servers)
+        : FabricAbove(std::move(local)), servers_(servers) {}
 
     void execute(std::span<const ds_op> ops, std::span<ds_cqe> ends, uint32_t timeout_ms) override {
         for (size_t first = 0, end; first < ops.size(); first = end) {
@@ -56,7 +57,7 @@ public:
             auto its_ends = ends.subspan(first, end - first);
             Server &server = servers_[(chain[0].addr - base) >> shift];
             if (!server.dead)
-                inner_->execute(chain, its_ends, timeout_ms);
+                below->execute(chain, its_ends, timeout_ms);
             if (server.dead)
                 std::ranges::fill(its_ends, ended(-ENOTCONN, DS_NOT_EXECUTED));
             else if (server.silent && chain[0].opcode == DS_OP_WRITE)
@@ -64,53 +65,7 @@ public:
         }
     }
 
-    // The rest is the local fabric's.
-    const Limits &limits() const override { return inner_->limits(); }
-    int open_space(uint32_t number, uint32_t access, SpaceInfo &space) override {
-        return inner_->open_space(number, access, space);
-    }
-    void close_space(const SpaceInfo &space) override { inner_->close_space(space); }
-    int create_buffer(size_t length, int numa_node, BufferInfo &buffer) override {
-        return inner_->create_buffer(length, numa_node, buffer);
-    }
-    int pin_buffer(void *start, size_t length, BufferInfo &buffer) override {
-        return inner_->pin_buffer(start, length, buffer);
-    }
-    void close_buffer(const BufferInfo &buffer) override { inner_->close_buffer(buffer); }
-    int create_segment(const ds_ioc_seg_create &want, SegmentInfo &segment) override {
-        return inner_->create_segment(want, segment);
-    }
-    void close_segment(const SegmentInfo &segment) override { inner_->close_segment(segment); }
-    void submit(std::span<Chain *const> chains) override { inner_->submit(chains); }
-    int poll(uint32_t timeout_ms) override { return inner_->poll(timeout_ms); }
-    void drain(uint64_t deadline) override { inner_->drain(deadline); }
-    int fd() override { return inner_->fd(); }
-    uint64_t now_ns() const override { return inner_->now_ns(); }
-    void sleep_until(uint64_t ns) override { inner_->sleep_until(ns); }
-    int bind_service(uint32_t port, uint32_t queue, uint32_t &handle) override {
-        return inner_->bind_service(port, queue, handle);
-    }
-    void close_service(uint32_t handle) override { inner_->close_service(handle); }
-    int send_message(ds_ioc_msg_send &message) override { return inner_->send_message(message); }
-    int receive_message(ds_ioc_msg_recv &message) override {
-        return inner_->receive_message(message);
-    }
-    int reply_message(ds_ioc_msg_reply &message) override { return inner_->reply_message(message); }
-    int enroll(const SpaceInfo &space, Owner owner, uint64_t &place) override {
-        return inner_->enroll(space, owner, place);
-    }
-    int withdraw(const SpaceInfo &space) override { return inner_->withdraw(space); }
-    int client_alive(const SpaceInfo &space, Owner owner, uint64_t place) override {
-        return inner_->client_alive(space, owner, place);
-    }
-    int fence(const SpaceInfo &space, Owner owner, uint64_t place, uint64_t deadline) override {
-        return inner_->fence(space, owner, place, deadline);
-    }
-    int node_alive(uint32_t node) override { return inner_->node_alive(node); }
-    BackendCounters counters() const override { return inner_->counters(); }
-
 private:
-    std::unique_ptr<Fabric> inner_;
     const Servers &servers_;
 };
 

@@ -18,7 +18,7 @@
 #include "fabric/handles.hpp"
 #include "fabric/local_clients.hpp"
 #include "pool/superblock.hpp"
-#include "user_local.hpp"
+#include "user_pool.hpp"
 
 namespace {
 
@@ -30,21 +30,11 @@ using ds::pool::Pool;
 using local::Child;
 using local::Client;
 using local::Folder;
+using local::Formatted;
 
 constexpr uint64_t base = DS_LAYOUT_BASE;
 constexpr uint64_t MiB = 1 << 20;
 constexpr uint32_t leaves = 14336;  // of a server at k = 0
-
-/// A file with a formatted pool.
-class Formatted : public Folder {
-public:
-    explicit Formatted(uint32_t servers, uint32_t shift = 24) {
-        ds_local_options options = local::shape(servers, shift);
-        assert_int_equal(ds_local_create(file().c_str(), &options), 0);
-        Client c(file());
-        assert_int_equal(Pool::format(c.space), 0);
-    }
-};
 
 /// A client that has joined.
 class Member : public Client {

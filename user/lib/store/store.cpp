@@ -15,6 +15,14 @@ constexpr uint32_t settle_ms = 1000;
 // The slices of a shard go over one queue pair, in order; so many shards spread over all of them.
 constexpr uint64_t lanes = 64;
 
+wire::Named name_of(std::string_view key, int64_t version) {
+    return {.head = {},
+            .version = version,
+            .first_shard = 0,
+            .key_length = static_cast<uint16_t>(key.size()),
+            .reserved = 0};
+}
+
 }  // namespace
 
 Store::Store(ds_fabric *fabric, const ds_store_options &options)
@@ -106,11 +114,7 @@ uint64_t Store::address(wire::Location location) const {
 // ---- What the master alone does ----
 
 int Store::del(std::string_view key, int64_t version, uint32_t timeout_ms) {
-    wire::Named named{.head = {},
-                      .version = version,
-                      .first_shard = 0,
-                      .key_length = static_cast<uint16_t>(key.size()),
-                      .reserved = 0};
+    wire::Named named = name_of(key, version);
     Answer answer;
     places_.forget(std::string(key));
     int rc = link_.call(wire::remove, named, {key}, link_.deadline(timeout_ms), answer);
@@ -119,11 +123,7 @@ int Store::del(std::string_view key, int64_t version, uint32_t timeout_ms) {
 }
 
 int Store::stat(std::string_view key, uint32_t timeout_ms, ds_store_object &object) {
-    wire::Named named{.head = {},
-                      .version = 0,
-                      .first_shard = 0,
-                      .key_length = static_cast<uint16_t>(key.size()),
-                      .reserved = 0};
+    wire::Named named = name_of(key, 0);
     Answer answer;
     wire::Placement placement;
     if (int rc = link_.call(wire::lookup, named, {key}, link_.deadline(timeout_ms), answer); rc < 0)
@@ -139,11 +139,7 @@ int Store::stat(std::string_view key, uint32_t timeout_ms, ds_store_object &obje
 }
 
 int Store::repair(std::string_view key, uint32_t timeout_ms) {
-    wire::Named named{.head = {},
-                      .version = 0,
-                      .first_shard = 0,
-                      .key_length = static_cast<uint16_t>(key.size()),
-                      .reserved = 0};
+    wire::Named named = name_of(key, 0);
     Answer answer;
     return link_.call(wire::repair, named, {key}, link_.deadline(timeout_ms), answer);
 }

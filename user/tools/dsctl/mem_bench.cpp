@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // mem bench: how fast operations are, as quantiles of their times.
-#include <sys/resource.h>
 #include <cerrno>
 #include <csignal>
 #include <ctime>
 #include <random>
 
+#include "clock.hpp"
 #include "histogram.hpp"
 #include "interrupt.hpp"
 #include "mem.hpp"
@@ -49,16 +49,6 @@ uint64_t now_ns() {
 
     clock_gettime(CLOCK_MONOTONIC, &time);
     return static_cast<uint64_t>(time.tv_sec) * 1000000000 + static_cast<uint64_t>(time.tv_nsec);
-}
-
-double cpu_seconds() {
-    rusage usage;
-
-    getrusage(RUSAGE_SELF, &usage);
-    auto seconds = [](const timeval &time) {
-        return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
-    };
-    return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
 class Bench {

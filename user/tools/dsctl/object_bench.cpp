@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // obj bench: how fast objects are put and got.
-#include <sys/resource.h>
-
 #include <atomic>
 #include <cerrno>
 #include <mutex>
 #include <random>
 #include <thread>
 
+#include "clock.hpp"
 #include "histogram.hpp"
 #include "interrupt.hpp"
 #include "progress.hpp"
@@ -27,16 +26,6 @@ struct Plan {
     uint64_t depth;
     uint32_t replicas;
 };
-
-double cpu_seconds() {
-    rusage usage;
-
-    getrusage(RUSAGE_SELF, &usage);
-    auto seconds = [](const timeval &time) {
-        return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
-    };
-    return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
 
 // Threads that put or get the objects bench/0, bench/1, ... in turn.
 class Bench {
