@@ -162,12 +162,49 @@ int ds_space_add(u32 id, u32 domain, const struct ds_layout *layout, u32 access,
 }
 
 /*
+ * Say whose keys the space is about to take or to give up. Whoever looks at @busy
+ * without the lock, then at the servers, then at @busy again, sees one of them.
+ */
+static void ds_space_begin(struct ds_space *space, struct ds_conn *conn)
+{
+	lockdep_assert_held(&space->lock);
+	WRITE_ONCE(space->busy, conn);
+	smp_wmb();	/* pairs with ds_space_concerns() */
+}
+
+static void ds_space_end(struct ds_space *space)
+{
+	smp_store_release(&space->busy, NULL);	/* pairs with ds_space_concerns() */
+}
+
+static struct ds_conn *ds_space_conn_of(struct ds_space *space, struct ds_attach *a)
+{
+	struct ds_keyset *keys = rcu_dereference_protected(a->keys, lockdep_is_held(&space->lock));
+
+	return keys ? keys->conn : NULL;
+}
+
+/* Take a server out, when what is in flight on its keys has ended; false if there is none. */
+static bool ds_space_drop(struct ds_space *space, u32 server)
+{
+	struct ds_attach *a = ds_space_server(space, server);
+
+	if (!a)
+		return false;
+	ds_space_begin(space, ds_space_conn_of(space, a));
+	RCU_INIT_POINTER(space->servers[server], NULL);
+	space->attached--;
+	ds_attach_release(a);
+	ds_space_end(space);
+	return true;
+}
+
+/*
  * Take its servers away; false if that was done before. It is in the list until
  * then: a connection that ends must find it and wait for what is in flight.
  */
 static bool ds_space_clear(struct ds_space *space)
 {
-	struct ds_attach *a;
 	bool first;
 	u32 i;
 
@@ -175,14 +212,8 @@ static bool ds_space_clear(struct ds_space *space)
 	first = !space->dead;
 	space->dead = true;
 	ds_clients_end(space);
-	for (i = 0; i < space->layout.servers; i++) {
-		a = ds_space_server(space, i);
-		if (!a)
-			continue;
-		RCU_INIT_POINTER(space->servers[i], NULL);
-		space->attached--;
-		ds_attach_release(a);
-	}
+	for (i = 0; i < space->layout.servers; i++)
+		ds_space_drop(space, i);
 	mutex_unlock(&space->lock);
 	return first;
 }
@@ -283,24 +314,15 @@ static int ds_space_slot_free(struct ds_space *space, u32 server, struct netlink
 	return 0;
 }
 
-/*
- * Ask for the keys. The caller clears @asking when they can be found: whoever looks
- * at one without the lock, and then at the other, sees one of them.
- */
+/* Ask for the keys. The caller says ds_space_end() when they can be found. */
 static int ds_space_ask(struct ds_space *space, struct ds_attach *a, struct ds_conn *conn,
 			u32 timeout_ms)
 {
 	int ret;
 
-	lockdep_assert_held(&space->lock);
-	WRITE_ONCE(space->asking, conn);
+	ds_space_begin(space, conn);
 	ret = ds_fence_catch_up(conn, a->segment, timeout_ms);
 	return ret ?: ds_attach_up(a, conn, 1ull << space->layout.server_shift, timeout_ms);
-}
-
-static void ds_space_asked(struct ds_space *space)
-{
-	smp_store_release(&space->asking, NULL);	/* pairs with ds_space_concerns() */
 }
 
 static int ds_space_fill_slot(struct ds_space *space, u32 server, struct ds_conn *conn,
@@ -317,13 +339,13 @@ static int ds_space_fill_slot(struct ds_space *space, u32 server, struct ds_conn
 		return -ENOMEM;
 	ret = ds_space_ask(space, a, conn, timeout_ms);
 	if (ret) {
-		ds_space_asked(space);
+		ds_space_end(space);
 		kfree(a);
 		return ds_space_attach_error(ret, extack);
 	}
 	old = ds_space_server(space, server);
 	rcu_assign_pointer(space->servers[server], a);
-	ds_space_asked(space);
+	ds_space_end(space);
 	if (old)
 		ds_attach_release(old);
 	else
@@ -385,23 +407,17 @@ put_space:
 int ds_space_detach(u32 id, u32 server, struct netlink_ext_ack *extack)
 {
 	struct ds_space *space = ds_space_find(id);
-	struct ds_attach *a = NULL;
+	bool dropped;
 
 	if (!space) {
 		NL_SET_ERR_MSG(extack, "there is no space with this number");
 		return -ENOENT;
 	}
 	mutex_lock(&space->lock);
-	if (server < space->layout.servers)
-		a = ds_space_server(space, server);
-	if (a) {
-		RCU_INIT_POINTER(space->servers[server], NULL);
-		space->attached--;
-		ds_attach_release(a);
-	}
+	dropped = server < space->layout.servers && ds_space_drop(space, server);
 	mutex_unlock(&space->lock);
 	ds_space_put(space);
-	if (!a) {
+	if (!dropped) {
 		NL_SET_ERR_MSG(extack, "nothing is attached as this server");
 		return -ENOENT;
 	}
@@ -463,7 +479,7 @@ static bool ds_space_try_again(struct ds_space *space, u32 server, struct ds_con
 	if (!a || a->node != conn->hs.peer.node || a->state != DS_ATTACH_DOWN)
 		return true;
 	ret = ds_space_ask(space, a, conn, DS_REATTACH_MS);
-	ds_space_asked(space);
+	ds_space_end(space);
 	if (ret == -ENODATA || ret == -ENOENT || ret == -EACCES || ret == -EFBIG)
 		ds_attach_down(a, DS_ATTACH_LOST);
 	else if (ret)
@@ -490,11 +506,9 @@ void ds_space_conn_up(struct ds_conn *conn)
 	ds_space_for_each(ds_space_up_one, conn);
 }
 
-static bool ds_space_uses(struct ds_attach *a, struct ds_conn *conn)
+static bool ds_space_uses(struct ds_space *space, struct ds_attach *a, struct ds_conn *conn)
 {
-	struct ds_keyset *keys = a ? rcu_dereference_protected(a->keys, true) : NULL;
-
-	return keys && keys->conn == conn;
+	return a && ds_space_conn_of(space, a) == conn;
 }
 
 /*
@@ -508,7 +522,7 @@ static bool ds_space_concerns(struct ds_space *space, struct ds_conn *conn)
 	bool found;
 	u32 i;
 
-	found = smp_load_acquire(&space->asking) == conn;	/* pairs with ds_space_asked() */
+	found = smp_load_acquire(&space->busy) == conn;	/* pairs with ds_space_end() */
 	rcu_read_lock();
 	for (i = 0; i < space->layout.servers && !found; i++) {
 		a = rcu_dereference(space->servers[i]);
@@ -516,7 +530,8 @@ static bool ds_space_concerns(struct ds_space *space, struct ds_conn *conn)
 		found = keys && keys->conn == conn;
 	}
 	rcu_read_unlock();
-	return found;
+	smp_rmb();	/* pairs with ds_space_begin() */
+	return found || READ_ONCE(space->busy) == conn;
 }
 
 static int ds_space_down_one(struct ds_space *space, void *ctx)
@@ -530,7 +545,7 @@ static int ds_space_down_one(struct ds_space *space, void *ctx)
 	mutex_lock(&space->lock);
 	for (i = 0; i < space->layout.servers; i++) {
 		a = ds_space_server(space, i);
-		if (!ds_space_uses(a, conn))
+		if (!ds_space_uses(space, a, conn))
 			continue;
 		ds_attach_down(a, DS_ATTACH_DOWN);
 		ds_space_told(space, i, a);
@@ -563,7 +578,7 @@ static int ds_space_revoke_one(struct ds_space *space, void *ctx)
 	mutex_lock(&space->lock);
 	for (i = 0; i < space->layout.servers; i++) {
 		a = ds_space_server(space, i);
-		if (!ds_space_uses(a, r->conn) || a->segment != r->segment)
+		if (!ds_space_uses(space, a, r->conn) || a->segment != r->segment)
 			continue;
 		ds_attach_down(a, r->gone ? DS_ATTACH_LOST : DS_ATTACH_REVOKED);
 		ds_space_told(space, i, a);

@@ -30,7 +30,7 @@ struct netlink_ext_ack;
  * @lock: protects changes of @servers and of the attachments, and @dead
  * @dead: deleted
  * @attached: attachments
- * @asking: connection by which keys are being asked for, or NULL; written under
+ * @busy: connection whose keys are being taken or given up, or NULL; written under
  *	@lock, read anywhere
  * @servers: for each server its attachment or NULL; read under RCU
  */
@@ -45,7 +45,7 @@ struct ds_space {
 	struct mutex		lock;		/* see above */
 	bool			dead;
 	u32			attached;
-	struct ds_conn		*asking;
+	struct ds_conn		*busy;
 	struct ds_attach __rcu	*servers[];
 };
 

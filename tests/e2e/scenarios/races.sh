@@ -6,7 +6,7 @@
 # taken away. What waits ends in time, with an error and a remedy; nothing stays.
 # shellcheck source=tests/e2e/lib.sh
 . /share/lib.sh
-plan 27
+plan 29
 
 hold() { on_node "$1" sh -c "echo 'delay $((1000 + 1000 * slow)) 1' > /sys/kernel/debug/ds/failpoints/$2"; }
 held() { # held NODE FAILPOINT: something waits there
@@ -98,6 +98,20 @@ load
 check "under load the server is detached" within 20 dsctl -q seg detach --space 1 --server 0
 check "the program ends" ended load
 check "then it works" works "$segment"
+
+# A chain is about to be posted, so its keys must live until it has come back: were
+# they taken away before that, it would cost the connection.
+load
+ended_before=$(stat_of 1 disconnects)
+hold 1 chain_post
+at 1 chain_post
+start detach 1 dsctl -q seg detach --space 1 --server 0
+sleep 0.5	# it waits for the chain
+on_node 2 dsctl -q seg revoke "$segment"
+finish detach
+check "keys go, and so does the server of the space: the chain in between ends" [ $? = 0 ]
+finish load
+is "no connection was lost by that" "$(stat_of 1 disconnects)" "$ended_before"
 
 load
 hold 2 seg_revoke
