@@ -237,6 +237,8 @@ static const char *ds_conn_open_error(struct ds_conn *conn, int ret)
 		return ds_reject_text(conn->refused);
 	switch (ret) {
 	case -ETIMEDOUT:
+		if (conn->dev && ds_device_is_deaf(conn->dev, conn->ctrl.id->port_num))
+			return "queue pair 1 of the RDMA device is in error; make the device anew";
 		return "no answer in time";
 	case -ECONNREFUSED:
 		return "nobody listens at the address and port, or the host is too busy";

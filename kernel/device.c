@@ -15,6 +15,7 @@
 
 #include <linux/module.h>
 #include <linux/slab.h>
+#include <rdma/ib_mad.h>
 #include "conn.h"
 #include "device.h"
 #include "domain.h"
@@ -318,6 +319,27 @@ int ds_pd_run(struct ds_pd *pd, struct ds_wr *wrs, u32 count)
 unlock:
 	mutex_unlock(&pd->loop_lock);
 	return ret;
+}
+
+static void ds_device_no_send(struct ib_mad_agent *agent, struct ib_mad_send_wc *wc)
+{
+}
+
+bool ds_device_is_deaf(struct ds_device *dev, u32 port)
+{
+	struct ib_qp_init_attr init;
+	struct ib_mad_agent *agent;
+	struct ib_qp_attr attr;
+	int ret;
+
+	/* Only an agent has the queue pair. It sends nothing. */
+	agent = ib_register_mad_agent(dev->ib, port, IB_QPT_GSI, NULL, 0, ds_device_no_send,
+				      NULL, NULL, 0);
+	if (IS_ERR(agent))
+		return false;
+	ret = ib_query_qp(agent->qp, &attr, IB_QP_STATE, &init);
+	ib_unregister_mad_agent(agent);
+	return !ret && attr.qp_state == IB_QPS_ERR;
 }
 
 int ds_device_for_each(int (*fn)(struct ds_device *dev, void *ctx), void *ctx)

@@ -92,6 +92,17 @@ int ds_pd_run(struct ds_pd *pd, struct ds_wr *wrs, u32 count);
 
 #define DS_LOOP_SQ	64
 
+/**
+ * ds_device_is_deaf - is the queue pair in error by which hosts agree to connect?
+ *
+ * Soft-RoCE of some kernels, 6.12 among them, takes a packet that the network
+ * device's queue refuses for an error of the queue pair. Nothing repairs queue
+ * pair 1 then but to make the device anew.
+ *
+ * Context: process, may sleep.
+ */
+bool ds_device_is_deaf(struct ds_device *dev, u32 port);
+
 /* Call @fn for each device, refused ones too, until it returns non-zero. */
 int ds_device_for_each(int (*fn)(struct ds_device *dev, void *ctx), void *ctx);
 

@@ -84,6 +84,14 @@ forgive_rebooted() {
 	done < "$state/rebooted"
 }
 
+# What was helped along says so.
+tell_healed() {
+	local n
+	for n in $nodes; do
+		on_node "$n" sh -c 'cat /run/healed && : > /run/healed' | sed "s/^/# node $n: /"
+	done
+}
+
 leak_gate() {
 	local n
 	revive
@@ -110,6 +118,7 @@ for scenario in "$@"; do
 	fi
 	within "${SCENARIO_LIMIT:-600}" bash "/share/scenarios/$scenario.sh" 2>&1
 	result "$?" "$scenario: came to its end"
+	tell_healed
 	leak_gate "$scenario"
 	echo "# $scenario took $((($(now_ms) - start) / 1000)) s"
 done

@@ -98,6 +98,14 @@ fails() {
 	return 1
 }
 
+# tell NODE...: what there is to know when a connection does not come back
+tell() {
+	local node
+	for node in "$@"; do
+		on_node "$node" bash /share/node.sh tell 2>&1 | sed "s/^/# node $node: /"
+	done
+}
+
 # address SERVER [OFFSET]: in a space of servers of 16 MiB
 address() { printf '0x%x\n' $((first + ($1 << 24) + ${2:-0})); }
 

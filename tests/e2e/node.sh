@@ -9,6 +9,8 @@
 #   unload         rmmod ds
 #   gauges         what must be back where it was: KEY VALUE lines
 #   free           KiB of free memory, caches dropped
+#   heal           forever: make an RDMA device anew that has gone deaf
+#   tell           what is known about connections, for whoever reads a failure
 set -uo pipefail
 
 slow=$(cat /share/slow)
@@ -19,6 +21,8 @@ ids() { dsctl "$@" show | awk 'NR > 1 && !NF { exit } NR > 1 { print $1 }'; }
 
 load() {
 	keep_few_pages
+	pgrep -f 'node.sh heal' > /dev/null ||
+		setsid bash /share/node.sh heal < /dev/null > /run/healed 2>&1 &
 	[ -d /sys/module/ds ] || insmod /ds/ds.ko
 }
 
@@ -48,7 +52,8 @@ clean_domains() {
 unload() { [ ! -d /sys/module/ds ] || timeout -k 5 $((30 * slow)) rmmod ds; }
 
 gauges() {
-	rdma resource show | sed 's/^[0-9]*: //' | awk '{ for (i = 2; i < NF; i += 2) print $1 $i, $(i + 1) }'
+	rdma resource show | sed 's/^[0-9]*: //' | awk '{ for (i = 2; i < NF; i += 2) print $1 $i, $(i + 1) }' |
+		sort	# a device that was made anew comes last
 	[ -d /sys/module/ds ] || return 0
 	echo "module-users $(cat /sys/module/ds/refcnt)"
 	echo "tokens $(cat /sys/kernel/debug/ds/tokens)"
@@ -72,5 +77,40 @@ free() {
 	echo 3 > /proc/sys/vm/drop_caches
 	awk '$1 == "nr_free_pages" { print $2 * 4 }' /proc/vmstat
 }
+
+# What an administrator would do, and what scenarios that cut links cannot do without
+# on 6.12 (scenario `deaf` shows why, and wants no help).
+heal() {
+	local device
+	while sleep 2; do
+		[ ! -e /run/stay-deaf ] || continue
+		rdma resource show qp | awk '/type GSI state ERR/ { sub("/.*", "", $2); print $2 }' | while read -r device; do
+			echo "$device had gone deaf and was made anew, $(cut -d' ' -f1 /proc/uptime) s after the boot"
+			rdma link delete "$device" && rdma link add "$device" type rxe netdev "eth${device#rxe}"
+		done
+	done
+}
+
+# Where the kernel's workers wait, but for those that wait for work.
+workers() {
+	local stack
+	for stack in /proc/[0-9]*/stack; do
+		grep -q '^Name:.*\(kworker\|rmmod\|dsctl\)' "${stack%stack}status" || continue
+		grep -qv '\(worker_thread\|rescuer_thread\|kthread\|ret_from_fork\)' "$stack" || continue
+		echo "$(tr '\0' ' ' < "${stack%stack}comm"):"
+		cat "$stack"
+	done
+}
+
+tell() {
+	dsctl peer show
+	rdma resource show qp
+	rdma resource show cm_id
+	grep -H -v '^0$' /sys/class/infiniband/*/ports/1/hw_counters/*
+	ip -brief address
+	ip neighbour
+	workers
+	dmesg | tail -n 20
+} 2>&1
 
 "$@"

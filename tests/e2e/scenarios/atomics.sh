@@ -41,10 +41,7 @@ for node in 1 2 3; do
 	all=$((all + $(number executed "$out") + $(number unknown "$out") + $(number not_executed "$out")))
 done
 # What has not come back by now says why.
-eventually 30 word "$word" || for node in 1 3; do
-	on_node "$node" dsctl peer show 2>&1 | sed "s/^/# node $node: /"
-	on_node "$node" dmesg 2>&1 | tail -n 20 | sed "s/^/# node $node: /"
-done
+eventually 30 word "$word" || tell 1 2 3
 after=$(word "$word")
 sum=$((${after:-before} - before))
 echo "# $flaps link flaps; the sum is $sum, $known additions are known, $unknown unknown"

@@ -5,6 +5,7 @@
 #include <infiniband/verbs.h>
 
 #include "doctor.hpp"
+#include "rdma_netlink.hpp"
 #include "sysfs.hpp"
 #include "units.hpp"
 
@@ -59,6 +60,24 @@ void check_mtu(Findings &findings, const std::string &device, const std::string 
         findings.push_back({"mtu " + link, Health::ok, format("%u bytes a packet", active)});
 }
 
+// Soft-RoCE of some kernels, 6.12 among them, takes a full or a changing send queue of
+// the network device for an error of the queue pair, also of this one.
+void check_management(Findings &findings, const std::string &device) {
+    std::string check = "management " + device;
+    auto dead = management_is_dead(device);
+
+    if (!dead)
+        findings.push_back({check, Health::skipped, "this kernel does not tell of queue pairs"});
+    else if (*dead)
+        findings.push_back({check, Health::failed,
+                            "the kernel lost queue pair 1: no host can connect by this device",
+                            "make the device anew; for soft-RoCE: 'rdma link delete " + device +
+                                "', then 'rdma link add " + device + " type rxe netdev " +
+                                netdev_of(device) + "'; DS connects again by itself"});
+    else
+        findings.push_back({check, Health::ok, "queue pair 1 works"});
+}
+
 }  // namespace
 
 void check_links(Findings &findings) {
@@ -69,6 +88,7 @@ void check_links(Findings &findings) {
                             "for soft-RoCE: 'modprobe rdma_rxe', then "
                             "'rdma link add rxe0 type rxe netdev NETDEV'"});
     for (const std::string &device : devices) {
+        check_management(findings, device);
         for (const std::string &port : entries(class_dir + device + "/ports")) {
             std::string link = device + "/" + port;
             std::string state =
