@@ -3,7 +3,7 @@
 # CMocka program. Included by the top-level Makefile; alone:
 #
 #   make -f tests/unit/unit.mk unit		build all
-#   make -f tests/unit/unit.mk unit-run		build and run all, TAP output
+#   make -k -O -f tests/unit/unit.mk unit-run	build and run all, TAP output
 #
 # SAN=address,undefined or SAN=thread builds and runs them, and what they test,
 # with sanitizers and apart from the plain build. UNIT="NAME..." takes only some.
@@ -30,10 +30,11 @@ unit_libs	= -lcmocka -lcrypto -lpthread
 .PHONY: unit unit-run
 unit: $(unit_bin)
 
-unit-run: unit
-	@failed=; for t in $(unit_bin); do \
-		echo "# $$t"; CMOCKA_MESSAGE_OUTPUT=TAP timeout 600 $$t || failed="$$failed $$t"; \
-	done; if [ -n "$$failed" ]; then echo "# failed:$$failed"; exit 1; fi
+# Each as soon as it is built: `make -O` keeps together what it prints.
+unit-run: $(UNIT:%=unit-run-%)
+
+unit-run-%: $(UNIT_DIR)/%
+	@echo "# $<"; CMOCKA_MESSAGE_OUTPUT=TAP timeout 600 $<
 
 # The core's tests need nothing but the core.
 $(UNIT_DIR)/core_%: tests/unit/core_%.c $(LIB_CORE)
