@@ -16,13 +16,18 @@ set -uo pipefail
 slow=$(cat /share/slow)
 dsctl() { timeout -k 5 $((60 * slow)) /ds/bin/dsctl -q "$@"; }
 
-# The first column of a table, without its head; a further table does not count.
-ids() { dsctl "$@" show | awk 'NR > 1 && !NF { exit } NR > 1 { print $1 }'; }
+# What is configured, by one process: lines "space ID", "peer ADDRESS DIRECTION", "seg ID".
+configured() {
+	printf '%s show\n' space peer seg | dsctl batch - | awk '
+		$1 == "SPACE" { what = $2 == "DOMAIN" ? "space" : ""; next }
+		$1 == "NODE" { what = "peer"; next }
+		$1 == "SEGMENT" { what = "seg"; next }
+		NF && what { print what, what == "peer" ? $2 " " $4 : $1 }'
+}
 
 load() {
 	keep_few_pages
-	pgrep -f 'node.sh heal' > /dev/null ||
-		setsid bash /share/node.sh heal < /dev/null > /run/healed 2>&1 &
+	[ -e /run/healed ] || setsid bash /share/node.sh heal < /dev/null > /run/healed 2>&1 &
 	[ -d /sys/module/ds ] || insmod /ds/ds.ko
 }
 
@@ -32,11 +37,7 @@ configure() {
 
 clean() {
 	[ -d /sys/module/ds ] || return 0
-	{
-		ids space | sed 's/^/space del /'
-		dsctl peer show | awk 'NR > 1 && / out / { print "peer del", $2 }'
-		ids seg | sed 's/^/seg del /'
-	} | dsctl batch - --force
+	configured | awk '$1 != "peer" || $3 == "out" { print $1, "del", $2 }' | dsctl batch - --force
 }
 
 # A connection that others made ends when they end it; until then it uses its domain.
@@ -52,20 +53,20 @@ clean_domains() {
 unload() { [ ! -d /sys/module/ds ] || timeout -k 5 $((30 * slow)) rmmod ds; }
 
 gauges() {
-	rdma resource show | sed 's/^[0-9]*: //' | awk '{ for (i = 2; i < NF; i += 2) print $1 $i, $(i + 1) }' |
-		sort	# a device that was made anew comes last
+	# Sorted, as a device that was made anew comes last.
+	rdma resource show | awk '{ for (i = 3; i < NF; i += 2) print $2 $i, $(i + 1) }' | sort
 	[ -d /sys/module/ds ] || return 0
-	echo "module-users $(cat /sys/module/ds/refcnt)"
-	echo "tokens $(cat /sys/kernel/debug/ds/tokens)"
+	echo "module-users $(< /sys/module/ds/refcnt)"
+	echo "tokens $(< /sys/kernel/debug/ds/tokens)"
 	dsctl stat show --object module --csv | awk -F, '
 		{ n[$3] = $4 }
 		END {
 			print "keys", n["keys_registered"] - n["keys_revoked"]
 			print "connections", n["connects"] - n["disconnects"]
 		}'
-	for object in space peer seg; do
-		echo "$object $(ids "$object" | wc -l)"
-	done
+	configured | awk '
+		{ n[$1]++ }
+		END { print "space", n["space"] + 0; print "peer", n["peer"] + 0; print "seg", n["seg"] + 0 }'
 }
 
 # Processors keep freed pages for themselves, as many as the zone's low watermark
@@ -82,7 +83,8 @@ free() {
 # on 6.12 (scenario `deaf` shows why, and wants no help).
 heal() {
 	local device
-	while sleep 2; do
+	[[ $(uname -r) == 6.12.* ]] || return
+	while sleep 5; do
 		[ ! -e /run/stay-deaf ] || continue
 		rdma resource show qp | awk '/type GSI state ERR/ { sub("/.*", "", $2); print $2 }' | while read -r device; do
 			echo "$device had gone deaf and was made anew, $(cut -d' ' -f1 /proc/uptime) s after the boot"
