@@ -8,6 +8,7 @@ It has two parts, which the kernel unpacks one over the other:
 A third archive is a disk of the machine: programs with so many libraries that
 each boot would take half a second longer. A stub unpacks it on first use.
 """
+import contextlib
 import fcntl
 import glob
 import hashlib
@@ -57,27 +58,35 @@ def key_of(paths, *words):
     return digest.hexdigest()[:24]
 
 
+@contextlib.contextmanager
+def locked(folder):
+    """Nobody else makes or forgets files of the folder meanwhile."""
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, "lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 def cached(path, make):
     """The file at path; make(temporary path) produces it if it is not there.
     Its time says when it was last used."""
-    if not os.path.exists(path):
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path + ".lock", "w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if not os.path.exists(path):
-                make(path + ".new")
-                os.rename(path + ".new", path)
-    os.utime(path)
-    return path
+    while True:
+        try:
+            os.utime(path)
+            return path
+        except FileNotFoundError:   # or just forgotten by somebody else
+            with locked(os.path.dirname(path)):
+                if not os.path.exists(path):
+                    make(path + ".new")
+                    os.rename(path + ".new", path)
 
 
 def forget_old(folder, pattern, keep=6):
     """Keep only the files of a kind that were used last."""
-    files = glob.glob(os.path.join(folder, pattern))
-    for path in sorted(files, key=os.path.getmtime)[:-keep]:
-        for name in (path, path + ".lock"):
-            if os.path.exists(name):
-                os.unlink(name)
+    with locked(folder):
+        files = glob.glob(os.path.join(folder, pattern))
+        for path in sorted(files, key=os.path.getmtime)[:-keep]:
+            os.unlink(path)
 
 
 def libraries(programs, search=None):
