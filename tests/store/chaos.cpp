@@ -3,6 +3,10 @@
 //
 //     chaos run FOLDER DSMASTERD [name=value]...   see Settings
 //
+// On a pool in a file that it makes, or on space 1 of /dev/ds (device=/dev/ds). There
+// server=COMMAND kills a memory server: it ends when the server is back and all lost
+// replicas have been made anew.
+//
 // Prints TAP: what is lost, torn or not accounted for is a failure. The rest of
 // what it says begins with '#'. The same seed makes the same choices, but not the
 // same interleaving.
@@ -43,9 +47,12 @@ struct Settings {
     uint64_t kills = 60;
     uint64_t keys = 40;  // shared ones, and private ones of each client
     uint64_t longest = 2 << 20;
+    uint64_t orders = 4;  // powers of two that lengths are spread over
     uint64_t servers = 3;
     uint64_t shift = 24;  // log2 of a server's bytes
     uint64_t pause = 60;  // ms between kills
+    uint64_t replicas = 0;  // of each object; 0: one or two
+    char device[256] = "";  // none: a local pool
 };
 
 // What a client has done to one of its private keys. 0: no object.
@@ -55,7 +62,7 @@ struct Private {
 
 struct Shared {
     Settings settings;
-    std::atomic<uint64_t> puts, gets, dels, lists, refused, violations, crashes;
+    std::atomic<uint64_t> puts, gets, dels, lists, refused, lost, violations, crashes, servers;
     std::atomic<uint64_t> nonce;
     std::atomic<int64_t> acked_version[max_keys];  // of shared keys
     std::atomic<int> stop;
@@ -64,7 +71,7 @@ struct Shared {
 };
 
 Shared *shared;
-std::string folder, master_path;
+std::string folder, master_path, server_killer;
 
 void violation(const char *what, const std::string &key, long long a = 0, long long b = 0) {
     if (shared->violations++ < 20)
@@ -73,6 +80,8 @@ void violation(const char *what, const std::string &key, long long a = 0, long l
 }
 
 std::string pool_device() {
+    if (shared->settings.device[0])
+        return shared->settings.device;
     return DS_LOCAL_PREFIX + folder + "/pool";
 }
 
@@ -176,17 +185,10 @@ private:
     std::string private_name(size_t key) const {
         return "private/" + std::to_string(number_) + "/" + std::to_string(key);
     }
-    // Many short ones, some long.
     size_t length() {
-        uint64_t longest = shared->settings.longest;
-        switch (random_() % 4) {
-        case 0:
-            return random_() % 100;
-        case 1:
-            return random_() % std::min<uint64_t>(longest + 1, 70000);
-        default:
-            return random_() % (longest + 1);
-        }
+        const Settings &s = shared->settings;
+        return random_() % 4 ? random_() % ((s.longest >> random_() % s.orders) + 1)
+                             : random_() % 100;
     }
 
     int put(const std::string &key, uint64_t nonce, size_t length, int64_t &version) {
@@ -195,12 +197,13 @@ private:
         iovec parts[2] = {{bytes.data(), cut}, {bytes.data() + cut, length - cut}};
         ds_store_put_options options{};
         options.size = sizeof(options);
-        options.replicas =
-            static_cast<uint32_t>(1 + random_() % std::min<uint64_t>(2, shared->settings.servers));
+        uint64_t most = std::min<uint64_t>(2, shared->settings.servers);
+        uint64_t fixed = shared->settings.replicas;
+        options.replicas = static_cast<uint32_t>(fixed ? fixed : 1 + random_() % most);
         int rc = ds_store_put(store_, key.data(), key.size(), parts, 2, &options, &version);
         shared->puts += rc == 0;
         shared->refused += rc == -ENOSPC;
-        if (rc && rc != -ENOSPC)
+        if (rc && rc != -ENOSPC && !lost_server(rc))
             failed("put", key, rc);
         return rc;
     }
@@ -305,6 +308,16 @@ private:
             failed("list", "", rc);
     }
 
+    // A put may fail when a server dies under it (ENODATA: it is back, with other memory).
+    // A get may not: there is a replica.
+    static bool lost_server(int rc) {
+        bool lost = shared->settings.device[0] &&
+                    (rc == -EIO || rc == -ENOTCONN || rc == -EHOSTDOWN || rc == -ETIMEDOUT ||
+                     rc == -ENODATA);
+        shared->lost += lost;
+        return lost;
+    }
+
     static void failed(const char *what, const std::string &key, int rc) {
         violation(what, key + ": " + ds_errname(rc));
     }
@@ -387,12 +400,20 @@ public:
             std::this_thread::sleep_for(
                 std::chrono::milliseconds(s.pause / 2 + random_() % (s.pause + 1)));
             done += bury();
+            if (!server_killer.empty() && !server_ && random_() % 10 == 0)
+                server_ = std::make_unique<Process>(
+                    std::vector<std::string>{server_killer, std::to_string(random_() % 1000)}, "",
+                    folder + "/servers.log");
             // A third of the kills are at named points, where the victim ends by itself.
             size_t victim = random_() % (s.clients + 1);
             if (random_() % 3 == 0)
                 continue;
             Process &process = victim == s.clients ? *master_ : *clients_[victim];
             process.signal(SIGKILL);
+        }
+        while (server_) {
+            bury();
+            std::this_thread::sleep_for(std::chrono::milliseconds(100));
         }
         bury();
         shared->stop = 1;
@@ -433,6 +454,13 @@ private:
             if (!is_kill(status))
                 violation("the master ended", std::to_string(status));
             start_master(true, false);
+        }
+        if (server_ && server_->ended(status)) {
+            dead++;
+            shared->servers++;
+            server_.reset();
+            if (status != 0)
+                violation("the killer of servers ended", std::to_string(status));
         }
         for (size_t i = 0; i < clients_.size(); i++)
             if (clients_[i]->ended(status)) {
@@ -484,7 +512,7 @@ private:
 
     std::string self_;
     std::mt19937_64 random_;
-    std::unique_ptr<Process> master_;
+    std::unique_ptr<Process> master_, server_;
     std::vector<std::unique_ptr<Process>> clients_;
 };
 
@@ -591,17 +619,26 @@ int run(const std::string &self, int argc, char **argv) {
     Settings s;
     const std::map<std::string, uint64_t *> names{
         {"seed", &s.seed},       {"clients", &s.clients}, {"kills", &s.kills}, {"keys", &s.keys},
-        {"longest", &s.longest}, {"servers", &s.servers}, {"shift", &s.shift}, {"pause", &s.pause}};
+        {"longest", &s.longest}, {"servers", &s.servers}, {"shift", &s.shift}, {"pause", &s.pause},
+        {"replicas", &s.replicas}, {"orders", &s.orders}};
     for (int i = 0; i < argc; i++) {
         std::string word = argv[i];
         size_t at = word.find('=');
+        if (word.starts_with("server=")) {
+            server_killer = word.substr(7);
+            continue;
+        }
+        if (word.starts_with("device=")) {
+            std::snprintf(s.device, sizeof(s.device), "%s", word.c_str() + 7);
+            continue;
+        }
         auto name = names.find(word.substr(0, at));
         if (at == word.npos || name == names.end())
             return std::fprintf(stderr, "chaos: what is '%s'?\n", argv[i]), 2;
         *name->second = std::strtoull(word.c_str() + at + 1, nullptr, 0);
     }
     if (s.clients < 1 || s.clients >= max_clients || s.keys < 1 || s.keys > max_keys ||
-        s.longest < 16)
+        s.longest < 16 || s.orders < 1 || s.orders > 63)
         return std::fprintf(stderr, "chaos: a number is out of range\n"), 2;
     map_shared(true);
     shared->settings = s;
@@ -609,7 +646,7 @@ int run(const std::string &self, int argc, char **argv) {
     options.size = sizeof(options);
     options.servers = static_cast<uint32_t>(s.servers);
     options.server_shift = static_cast<uint32_t>(s.shift);
-    if (ds_local_create((folder + "/pool").c_str(), &options))
+    if (!s.device[0] && ds_local_create((folder + "/pool").c_str(), &options))
         return std::fprintf(stderr, "chaos: cannot make a pool in %s\n", folder.c_str()), 2;
 
     std::printf("1..7\n");
@@ -617,11 +654,13 @@ int run(const std::string &self, int argc, char **argv) {
     chaos.go();
     std::printf(
         "# seed %llu: %llu puts, %llu gets, %llu deletes, %llu lists, %llu puts without "
-        "space, %llu deaths\n",
+        "space, %llu that lost a server, %llu deaths, %llu of them of servers\n",
         (unsigned long long)s.seed, (unsigned long long)shared->puts,
         (unsigned long long)shared->gets, (unsigned long long)shared->dels,
         (unsigned long long)shared->lists, (unsigned long long)shared->refused,
-        (unsigned long long)shared->crashes);
+        (unsigned long long)shared->lost,
+        (unsigned long long)(shared->crashes + shared->servers),
+        (unsigned long long)shared->servers);
     check(shared->violations == 0, "each get is a whole object that was put, and not too old");
     shared->stop = 0;
     afterwards();
