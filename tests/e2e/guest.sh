@@ -96,6 +96,7 @@ leak_gate() {
 	local n
 	revive
 	forgive_rebooted
+	tell_healed
 	on_each bash /share/node.sh clean
 	check "$1: all of it can be deleted" eventually 30 on_each bash /share/node.sh clean_domains
 	check "$1: every count is back at its start" back_at "$state/before" "$state/after"
@@ -118,7 +119,6 @@ for scenario in "$@"; do
 	fi
 	within "${SCENARIO_LIMIT:-600}" bash "/share/scenarios/$scenario.sh" 2>&1
 	result "$?" "$scenario: came to its end"
-	tell_healed
 	leak_gate "$scenario"
 	echo "# $scenario took $((($(now_ms) - start) / 1000)) s"
 done

@@ -27,7 +27,7 @@ configured() {
 
 load() {
 	keep_few_pages
-	[ -e /run/healed ] || setsid bash /share/node.sh heal < /dev/null > /run/healed 2>&1 &
+	[ -e /run/healed ] || setsid bash /share/node.sh heal < /dev/null >> /run/healed 2>&1 &
 	[ -d /sys/module/ds ] || insmod /ds/ds.ko
 }
 

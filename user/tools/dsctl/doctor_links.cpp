@@ -60,8 +60,8 @@ void check_mtu(Findings &findings, const std::string &device, const std::string 
         findings.push_back({"mtu " + link, Health::ok, format("%u bytes a packet", active)});
 }
 
-// Soft-RoCE of some kernels, 6.12 among them, takes a full or a changing send queue of
-// the network device for an error of the queue pair, also of this one.
+// Soft-RoCE of some kernels, 6.12 among them, takes a packet that the network
+// device's queue refuses for an error of the queue pair, also of this one.
 void check_management(Findings &findings, const std::string &device) {
     std::string check = "management " + device;
     auto dead = management_is_dead(device);

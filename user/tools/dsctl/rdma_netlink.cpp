@@ -91,8 +91,9 @@ std::optional<bool> management_is_dead(const std::string &device) {
         int rest;
 
         if (attributes[RDMA_NLDEV_ATTR_RES_QP])
-            nla_for_each_nested(entry, attributes[RDMA_NLDEV_ATTR_RES_QP], rest) dead |=
-                is_dead_gsi(entry);
+            nla_for_each_nested(entry, attributes[RDMA_NLDEV_ATTR_RES_QP], rest) {
+                dead |= is_dead_gsi(entry);
+            }
     });
     return told ? std::optional(dead) : std::nullopt;
 }
