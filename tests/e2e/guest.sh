@@ -18,12 +18,11 @@ tolerance_kib=4096	# page tables, per-CPU lists and the like come and go
 
 node() { on_node "$1" bash /share/node.sh "${@:2}"; }
 
-# gather FOLDER VERB: from each node
+# gather VERB: what each node says, to $state/VERB.NODE
 gather() {
 	local n pids=() pid failed=0
-	mkdir -p "$1"
 	for n in $nodes; do
-		node "$n" "$2" > "$1/$2.$n" & pids+=($!)
+		node "$n" "$1" > "$state/$1.$n" & pids+=($!)
 	done
 	for pid in "${pids[@]}"; do
 		wait "$pid" || failed=1
@@ -31,80 +30,69 @@ gather() {
 	return "$failed"
 }
 
-same_gauges() {
-	local n failed=0
-	gather "$2" gauges || return
+# same VERB PLACE...: what each node says is what it said in the beginning, in
+# these places; of the module in a while, as some things are freed by workers
+same() {
+	local n places=${*:2} failed=0
+	gather "$1" || return
 	for n in $nodes; do
-		diff "$1/gauges.$n" "$2/gauges.$n" | sed "s/^/# node $n: /" > "$2/diff.$n"
-		[ ! -s "$2/diff.$n" ] || failed=1
+		diff <(grep -E "^(${places// /|}) " "$state/ready.$n") <(grep -E "^(${places// /|}) " "$state/$1.$n") |
+			sed "s/^/# node $n: /" > "$state/diff.$n"
+		[ ! -s "$state/diff.$n" ] || failed=1
 	done
 	return "$failed"
 }
 
-# back_at BEFORE AFTER: in a while, as some things are freed by workers
-back_at() {
-	eventually 15 same_gauges "$1" "$2" || { cat "$2"/diff.*; return 1; }
-}
+back_at_start() { eventually 15 same "$@" || { cat "$state"/diff.*; return 1; }; }
+
+free_kib() { awk '$1 == "memory" { print $3 }' "$state/$1.$2"; }
 
 # The caches of the allocators fill in the first seconds, so a little is normal.
 same_memory() {
 	local n lost failed=0
-	gather "$2" free
 	for n in $nodes; do
-		lost=$(($(cat "$1/free.$n") - $(cat "$2/free.$n")))
+		! grep -qsx "$n" "$state/rebooted" || continue
+		lost=$(($(free_kib ready "$n") - $(free_kib settled "$n")))
 		[ "$lost" -le "$tolerance_kib" ] || { echo "# node $n has $lost KiB less than before"; failed=1; }
 	done
 	return "$failed"
 }
 
-# Nodes that a scenario killed or paused come back.
+# A node that the scenario killed or paused comes back. Memory of a machine that was
+# booted anew cannot be compared; the scenario says whether it did that.
 revive() {
+	vm resume "$1" > /dev/null 2>&1
+	vm link "$1" 0 up > /dev/null 2>&1
+	on_node "$1" true 2> /dev/null || { vm boot "$1" && echo "$1" >> "$state/rebooted"; }
+	! grep -qsx "$1" "$state/rebooted" || node "$1" load
+}
+
+revive_all() {
 	local n
-	for n in $nodes; do
-		vm resume "$n" > /dev/null 2>&1
-		vm link "$n" 0 up > /dev/null 2>&1
-		on_node "$n" true 2> /dev/null || { vm boot "$n" && echo "$n" >> "$state/rebooted"; }
-	done
+	for n in $nodes; do revive "$n" & done
+	wait
 }
 
 before() {
 	rm -rf "$state"
 	mkdir -p "$state"
-	on_each bash /share/node.sh unload && on_each lost-memory forget && gather "$state/bare" gauges &&
-		on_each bash /share/node.sh load && gather "$state/before" gauges && gather "$state/before" free
+	gather ready
 }
 
-# Memory of a machine that was booted anew cannot be compared.
-forgive_rebooted() {
-	local n
-	[ -e "$state/rebooted" ] || return 0
-	while read -r n; do
-		node "$n" load
-		node "$n" free > "$state/before/free.$n"
-	done < "$state/rebooted"
-}
-
-# What was helped along says so.
-tell_healed() {
-	local n
-	for n in $nodes; do
-		on_node "$n" sh -c 'cat /run/healed && : > /run/healed' | sed "s/^/# node $n: /"
-	done
-}
+# Only a kernel of scripts/debug-kernel can look for it.
+no_lost_memory() { [ ! -e /sys/kernel/debug/kmemleak ] || on_each lost-memory; }
 
 leak_gate() {
-	local n
-	revive
-	forgive_rebooted
-	tell_healed
-	on_each bash /share/node.sh clean
+	revive_all
+	gather clean
+	sed 's/^/# /' "$state"/clean.*
 	check "$1: all of it can be deleted" eventually 30 on_each bash /share/node.sh clean_domains
-	check "$1: every count is back at its start" back_at "$state/before" "$state/after"
-	check "$1: memory is free again" same_memory "$state/before" "$state/after"
-	check "$1: no memory is lost" on_each lost-memory
-	check "$1: the module can be unloaded" on_each bash /share/node.sh unload
-	check "$1: no memory is lost by unloading" on_each lost-memory
-	check "$1: the devices hold what they held" back_at "$state/bare" "$state/unloaded"
+	check "$1: every count is back at its start" back_at_start settled device module
+	check "$1: memory is free again" same_memory
+	check "$1: no memory is lost" no_lost_memory
+	check "$1: the module can be unloaded" gather leave
+	check "$1: no memory is lost by unloading" no_lost_memory
+	check "$1: the devices hold what they held" back_at_start leave bare
 }
 
 state=/run/e2e

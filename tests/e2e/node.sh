@@ -5,10 +5,14 @@
 #
 #   load           insmod ds.ko, if it is not loaded
 #   configure      node number and trust domain 1
-#   clean          delete spaces, peers, segments and domains; lists what would not go
-#   unload         rmmod ds
-#   gauges         what must be back where it was: KEY VALUE lines
+#   ready          load the module anew; prints the gauges without and with it
+#   clean          delete spaces, peers and segments; prints what was healed
+#   clean_domains  delete them; one that a connection uses stays
+#   gauges         what devices and module hold
 #   free           KiB of free memory, caches dropped
+#   settled        gauges and free memory
+#   leave          unload the module; prints the gauges without it
+#   unload         rmmod ds
 #   heal           forever: make an RDMA device anew that has gone deaf
 #   tell           what is known about connections, for whoever reads a failure
 set -uo pipefail
@@ -16,9 +20,11 @@ set -uo pipefail
 slow=$(cat /share/slow)
 dsctl() { timeout -k 5 $((60 * slow)) /ds/bin/dsctl -q "$@"; }
 
-# What is configured, by one process: lines "space ID", "peer ADDRESS DIRECTION", "seg ID".
-configured() {
-	printf '%s show\n' space peer seg | dsctl batch - | awk '
+# What the module has, asked by one process: lines "space ID", "peer ADDRESS DIRECTION",
+# "seg ID" and "counter NAME VALUE".
+holds() {
+	printf '%s\n' 'space show' 'peer show' 'seg show' 'stat show --object module --csv' | dsctl batch - | awk '
+		/^module,/ { split($0, csv, ","); print "counter", csv[3], csv[4]; next }
 		$1 == "SPACE" { what = $2 == "DOMAIN" ? "space" : ""; next }
 		$1 == "NODE" { what = "peer"; next }
 		$1 == "SEGMENT" { what = "seg"; next }
@@ -36,8 +42,9 @@ configure() {
 }
 
 clean() {
+	[ ! -s /run/healed ] || { cat /run/healed && : > /run/healed; }
 	[ -d /sys/module/ds ] || return 0
-	configured | awk '$1 != "peer" || $3 == "out" { print $1, "del", $2 }' | dsctl batch - --force
+	holds | awk '$1 != "counter" && ($1 != "peer" || $3 == "out") { print $1, "del", $2 }' | dsctl batch - --force
 }
 
 # A connection that others made ends when they end it; until then it uses its domain.
@@ -52,22 +59,34 @@ clean_domains() {
 
 unload() { [ ! -d /sys/module/ds ] || timeout -k 5 $((30 * slow)) rmmod ds; }
 
-gauges() {
-	# Sorted, as a device that was made anew comes last.
-	rdma resource show | awk '{ for (i = 3; i < NF; i += 2) print $2 $i, $(i + 1) }' | sort
-	[ -d /sys/module/ds ] || return 0
-	echo "module-users $(< /sys/module/ds/refcnt)"
-	echo "tokens $(< /sys/kernel/debug/ds/tokens)"
-	dsctl stat show --object module --csv | awk -F, '
-		{ n[$3] = $4 }
-		END {
-			print "keys", n["keys_registered"] - n["keys_revoked"]
-			print "connections", n["connects"] - n["disconnects"]
-		}'
-	configured | awk '
-		{ n[$1]++ }
-		END { print "space", n["space"] + 0; print "peer", n["peer"] + 0; print "seg", n["seg"] + 0 }'
+# What the RDMA devices hold. Sorted, as a device that was made anew comes last.
+devices() {
+	rdma resource show | awk '{ for (i = 3; i < NF; i += 2) print "device", $2 $i, $(i + 1) }' | sort
 }
+
+# What must be back where it was after a scenario: lines of a place, a name and a number.
+gauges() {
+	devices
+	echo "module users $(< /sys/module/ds/refcnt)"
+	echo "module tokens $(< /sys/kernel/debug/ds/tokens)"
+	holds | awk '
+		{ n[$1]++; count[$2] = $3 }
+		END {
+			print "module keys", count["keys_registered"] - count["keys_revoked"]
+			print "module connections", count["connects"] - count["disconnects"]
+			print "module spaces", n["space"] + 0
+			print "module peers", n["peer"] + 0
+			print "module segments", n["seg"] + 0
+		}'
+}
+
+settled() { gauges && echo "memory free $(free)"; }
+
+ready() {
+	unload && lost-memory forget && devices | sed 's/^device/bare/' && load && settled
+}
+
+leave() { unload && devices | sed 's/^device/bare/'; }
 
 # Processors keep freed pages for themselves, as many as the zone's low watermark
 # (50 MiB here), which no counter shows as free. Not these.

@@ -18,9 +18,9 @@ $(lib_out)/bin/dsmasterd: $(MASTER_OBJ) $(LIB_INTERNAL)
 	@mkdir -p $(@D)
 	$(CXX) $(LIB_SANFLAGS) $(LDFLAGS) -o $@ $^ $(MASTER_LIBS)
 
-$(MASTER_OBJ): $(lib_out)/obj/tools/%.o: user/tools/%.cpp
+$(MASTER_OBJ): $(lib_out)/obj/tools/%.o: user/tools/%.cpp $(LIB_STD)
 	@mkdir -p $(@D)
-	$(CXX) -std=c++20 -g -O2 -Wall -Wextra -Werror -MMD -MP $(MASTER_CPPFLAGS) $(CPPFLAGS) $(LIB_SANFLAGS) \
+	$(CXX) -std=c++20 -g -O2 -Wall -Wextra -Werror -MMD -MP $(MASTER_CPPFLAGS) $(CPPFLAGS) $(LIB_SANXXFLAGS) \
 		$(CXXFLAGS) -c -o $@ $<
 
 -include $(MASTER_OBJ:.o=.d)

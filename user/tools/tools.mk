@@ -23,9 +23,9 @@ $(lib_out)/bin/dsctl: $(DSCTL_OBJ) $(LIB_INTERNAL)
 	@mkdir -p $(@D)
 	$(CXX) $(LIB_SANFLAGS) $(LDFLAGS) -o $@ $^ $(DSCTL_LIBS)
 
-$(DSCTL_OBJ): $(lib_out)/obj/tools/%.o: user/tools/%.cpp
+$(DSCTL_OBJ): $(lib_out)/obj/tools/%.o: user/tools/%.cpp $(LIB_STD)
 	@mkdir -p $(@D)
-	$(CXX) $(DSCTL_CXXFLAGS) $(CPPFLAGS) $(LIB_SANFLAGS) $(CXXFLAGS) -c -o $@ $<
+	$(CXX) $(DSCTL_CXXFLAGS) $(CPPFLAGS) $(LIB_SANXXFLAGS) $(CXXFLAGS) -c -o $@ $<
 
 # Man pages: what the tables of dsctl know is put in where a source says @PART@.
 MAN_SRC := $(wildcard docs/man/*.8.scd)

@@ -7,7 +7,7 @@
 . /share/lib.sh
 plan 4
 
-each=$(counts 3000 333334) depth=$(counts 1 16)
+each=$(counts 1500 333334) depth=$(counts 1 16)
 LOAD_LIMIT=$(counts 150 14400)
 configure
 lend 2 16M > /dev/null

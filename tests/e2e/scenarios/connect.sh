@@ -6,7 +6,7 @@
 . /share/lib.sh
 plan 5
 
-cycles=$(counts 30 1000)
+cycles=$(counts 10 1000)
 configure
 failed=0
 for i in $(seq "$cycles"); do

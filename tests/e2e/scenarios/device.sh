@@ -6,7 +6,7 @@
 # program has mapped all the while, and the data is there.
 # shellcheck source=tests/e2e/lib.sh
 . /share/lib.sh
-cycles=$(counts 6 100)
+cycles=$(counts 4 100)
 plan 4
 
 configure

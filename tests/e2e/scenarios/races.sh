@@ -23,7 +23,7 @@ ended() {
 	sed "s/^/# $1, status $status: /" "/run/$1.err"
 	[ "$status" != 0 ] && [ "$status" -lt 124 ] && grep -q '^  fix: ' "/run/$1.err"
 }
-keys() { on_node 2 bash /share/node.sh gauges | awk '$1 == "keys" { print $2 }'; }
+keys() { on_node 2 bash /share/node.sh gauges | awk '$2 == "keys" { print $3 }'; }
 no_keys() { [ "$(keys)" = 0 ]; }
 connected() { dsctl peer show | grep '10.77.0.2' | grep ' up '; }
 attach() { start attach 1 dsctl --timeout 20s seg attach "2:$1" --space 1 --servers 1; }

@@ -6,7 +6,7 @@
 . /share/lib.sh
 plan 4
 
-segments=$(counts 10 100) rounds=$(counts 10 100)
+segments=$(counts 10 100) rounds=$(counts 5 100)
 gauges() { for node in 1 2; do on_node "$node" bash /share/node.sh gauges; done; }
 
 configure

@@ -10,7 +10,7 @@
 . /share/lib.sh
 plan 7
 
-seconds=$(counts 10 300)
+seconds=$(counts 5 300)
 LOAD_LIMIT=$((seconds + 60))
 configure
 lend 2 16M > /dev/null

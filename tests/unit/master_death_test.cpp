@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// dsmasterd when memory servers die and come back.
+#include "master_world.hpp"
+
+namespace {
+
+using namespace master_test;
+
+void a_server_dies_and_comes_back(void **) {
+    World world;
+    auto c = world.client();
+    Objects objects(*c);
+    std::string data;
+    for (const char *key : {"gone0", "gone1", "gone2"})
+        assert_int_equal(c->put(key, "x", 3), 0);
+    world.at[1].dead = true;
+    objects.same(*c);
+    eventually([&] { return is_down(*c, 1); });
+    for (const char *key : {"gone0", "gone1", "gone2"})
+        assert_int_equal(c->del(key), 0);
+    assert_int_equal(c->put("more", "x", 3), -EHOSTDOWN);
+    assert_int_equal(c->put("more", "x", 2), 0);
+    eventually([&] { return c->totals().incomplete == 0; });
+    // All of it on the others; what the dead server had is retired until it is
+    // back.
+    std::vector<ds_store_damage> damages;
+    for (size_t i = 0; i < objects.data.size(); i++)
+        assert_int_equal(c->check(Objects::key(i), damages), 0);
+    ds_store_totals t = c->totals();
+    assert_true(t.retired > 0);
+    assert_int_equal(t.used + t.reserved + t.retired + t.free, t.total);
+    // So it is on the disk, too.
+    world.kill();
+    world.start();
+    assert_int_equal(c->totals().retired, t.retired);
+    // The replicas of a shard are on different servers: each of those two has
+    // all.
+    for (uint32_t server : {0, 2}) {
+        world.at[server].dead = true;
+        assert_int_equal(c->get(Objects::key(5), data), 0);
+        assert_true(data == objects.data[5]);
+        world.at[server].dead = false;
+    }
+
+    world.at[1].dead = false;
+    eventually([&] { return !is_down(*c, 1); });
+    eventually([&] { return c->totals().retired == 0; });
+    assert_int_equal(c->put("more", "x", 3), 0);
+    assert_int_equal(c->del("more"), 0);
+    objects.whole(*c);
+}
+
+void another_one_dies_before_the_first_is_replaced(void **) {
+    World world;
+    auto c = world.client();
+    Objects objects(*c);
+    for (uint32_t server : {1, 2})
+        world.at[server].dead = true;
+    eventually([&] { return is_down(*c, 1) && is_down(*c, 2); });
+    // A master that is started then knows it before it answers anybody.
+    world.kill();
+    world.start();
+    assert_int_equal(c->totals().incomplete, objects.data.size());
+    assert_true(is_down(*c, 1) && is_down(*c, 2));
+    std::this_thread::sleep_for(std::chrono::seconds(2));
+    // There is no place for them: two replicas are not on one server.
+    assert_int_equal(c->totals().incomplete, objects.data.size());
+    world.at[2].dead = false;
+    eventually([&] { return c->totals().incomplete == 0; });
+    objects.same(*c);
+    world.at[1].dead = false;
+    eventually([&] { return c->totals().retired == 0; });
+    objects.whole(*c);
+}
+
+// A write whose end is not known may still happen: its space is nobody else's.
+void a_copy_that_nobody_knows_of(void **) {
+    World world;
+    auto c = world.client();
+    Objects objects(*c);
+    world.at[2].silent = true;
+    world.at[1].dead = true;
+    eventually([&] { return c->totals().reserved > 0; });
+    std::this_thread::sleep_for(std::chrono::seconds(7));  // until a copy is given up
+    world.at[2].silent = false;
+    eventually([&] { return c->totals().incomplete == 0; });
+    ds_store_totals t = c->totals();
+    assert_true(t.reserved > 0);
+    world.kill();
+    world.at[1].dead = false;
+    world.start();
+    eventually([&] { return c->totals().reserved == 0; });
+    objects.whole(*c);
+}
+
+}  // namespace
+
+int main() {
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(a_server_dies_and_comes_back),
+        cmocka_unit_test(another_one_dies_before_the_first_is_replaced),
+        cmocka_unit_test(a_copy_that_nobody_knows_of),
+    };
+    return cmocka_run_group_tests(tests, nullptr, nullptr);
+}

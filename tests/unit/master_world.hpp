@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// A dsmasterd in a process of its own, over memory servers that can die or have
+// other memory, and objects to look at in each replica.
+#pragma once
+
+#include "master.hpp"
+
+#include "../store/master.hpp"
+#include "fabric/crash_point.hpp"
+#include "pool/pool.hpp"
+#include "store/label.hpp"
+#include "user_mortal.hpp"
+
+namespace master_test {
+
+using store_test::Client;
+
+constexpr uint64_t MiB = 1 << 20;
+constexpr uint32_t servers = 3;
+
+inline std::string noise(size_t length, uint64_t seed) {
+    std::string data(length, '\0');
+    for (size_t i = 0; i < length; i++) {
+        seed = seed * 6364136223846793005 + 1442695040888963407;
+        data[i] = static_cast<char>(seed >> 56);
+    }
+    return data;
+}
+
+/// A pool with a master in a process of its own, and clients; all of them see
+/// the same servers die.
+class World {
+public:
+    World() : pool_(servers, mortal::shift) { start(); }
+    World(const World &) = delete;
+    World &operator=(const World &) = delete;
+
+    void start(const std::string &crash_point = "") {
+        master_ = std::make_unique<local::Child>([=, this] { return serve(crash_point); });
+    }
+    void kill() {
+        master_->signal(SIGKILL);
+        master_->wait();
+    }
+    /// Until it comes to its crash point.
+    void wait_for_death() { assert_int_equal(master_->wait(), 128 + SIGKILL); }
+
+    std::unique_ptr<Client> client() {
+        return std::make_unique<Client>(pool_, mortal::open(pool_.folder.file(), at));
+    }
+
+    /// The server has other memory: zeros.
+    void replace_memory(Client &c, uint32_t server) {
+        ds_buffer *buffer;
+        assert_int_equal(ds_buffer_alloc(c.fabric, MiB, -1, &buffer), 0);
+        for (uint64_t offset = 0; offset < uint64_t{1} << mortal::shift; offset += MiB)
+            assert_int_equal(
+                ds_write(c.space, mortal::base + (uint64_t{server} << mortal::shift) + offset,
+                         buffer, 0, MiB, 0, nullptr),
+                0);
+        ds_buffer_free(buffer);
+    }
+
+    mortal::Servers at;
+
+private:
+    int serve(const std::string &crash_point) {
+        using namespace dsmasterd;
+        if (!crash_point.empty())
+            ds::test_points.crash_at(crash_point, 1);
+        ds_fabric *fabric = mortal::open(pool_.folder.file(), at);
+        ds_space *space;
+        ds_service *service;
+        std::unique_ptr<ds::pool::Pool> joined;
+        if (ds_space_open(fabric, 1, DS_ACCESS_ALL, &space) < 0)
+            return 1;
+        Catalogue catalogue(pool_.folder.file("metadata"));
+        if (!catalogue.shape()) {
+            catalogue.make(
+                {.store = 77, .space = 1, .servers = servers, .server_shift = mortal::shift});
+            if (ds::pool::Pool::format(space) < 0 || ds::store::write_label(space, 77) < 0)
+                return 2;
+        }
+        if (ds::pool::Pool::join(space, joined) < 0 ||
+            ds_service_bind(fabric, DS_STORE_PORT, 64, &service) < 0)
+            return 3;
+        Master master(space, joined, catalogue, *catalogue.shape(), catalogue.begin_epoch());
+        std::atomic<bool> stop{false};
+        master.serve(service, stop);
+        return 0;
+    }
+
+    store_test::Pool pool_;
+    std::unique_ptr<local::Child> master_;
+};
+
+/// Waits until it is so.
+template <class So>
+void eventually(const So &so) {
+    for (int i = 0; i < 600; i++) {
+        if (so())
+            return;
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+    fail_msg("not so after a minute");
+}
+
+inline bool is_down(Client &c, uint32_t server) {
+    ds_store_totals t{};
+    std::vector<ds_store_server> all(servers);
+    t.size = sizeof(t);
+    assert_int_equal(ds_store_get_totals(c.store, 0, &t, all.data(), all.size()), 0);
+    return all[server].down;
+}
+
+inline int repair(Client &c, const std::string &key) {
+    return ds_store_repair(c.store, key.data(), key.size(), 0);
+}
+
+/// Some objects of two replicas.
+struct Objects {
+    explicit Objects(Client &c) {
+        for (size_t length :
+             {size_t{0}, size_t{1}, size_t{64}, size_t{5000}, size_t{MiB}, size_t{3 * MiB + 17}}) {
+            data.push_back(noise(length, length + 1));
+            assert_int_equal(c.put(key(data.size() - 1), data.back(), 2), 0);
+        }
+        used = c.settled().used;
+    }
+    static std::string key(size_t i) { return "key" + std::to_string(i); }
+
+    /// What is there is what was put.
+    void same(Client &c) const {
+        std::string got;
+        for (size_t i = 0; i < data.size(); i++) {
+            assert_int_equal(c.get(key(i), got), 0);
+            assert_true(got == data[i]);
+        }
+    }
+
+    /// And so it is in each replica, with no byte of space lost.
+    void whole(Client &c) const {
+        std::vector<ds_store_damage> damages;
+        same(c);
+        for (size_t i = 0; i < data.size(); i++)
+            assert_int_equal(c.check(key(i), damages), 0);
+        ds_store_totals t = c.settled();
+        assert_int_equal(t.used, used);
+        assert_int_equal(t.reserved, 0);
+    }
+
+    std::vector<std::string> data;
+    uint64_t used;
+};
+
+// Where on this server these bytes are; 0: nowhere.
+inline uint64_t find(Client &c, uint32_t server, const std::string &start) {
+    ds_buffer *buffer;
+    uint64_t found = 0, room = uint64_t{1} << mortal::shift;
+    assert_int_equal(ds_buffer_alloc(c.fabric, room, -1, &buffer), 0);
+    uint64_t first = mortal::base + server * room;
+    assert_int_equal(ds_read(c.space, first, buffer, 0, room, 0, nullptr), 0);
+    std::string_view memory(static_cast<char *>(ds_buffer_data(buffer)), room);
+    if (size_t i = memory.find(start); i != memory.npos)
+        found = first + i;
+    ds_buffer_free(buffer);
+    return found;
+}
+
+// Flips a bit of the object in one replica. False if none is on the server.
+inline bool damage(Client &c, const std::string &data, uint32_t server) {
+    uint64_t at = find(c, server, data.substr(0, 64));
+    if (!at)
+        return false;
+    ds_result old;
+    assert_int_equal(ds_fetch_add(c.space, at, 0, 0, &old), 0);
+    assert_int_equal(ds_cas(c.space, at, old.value, old.value ^ 1, 0, nullptr), 0);
+    return true;
+}
+
+}  // namespace master_test
