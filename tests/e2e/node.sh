@@ -24,7 +24,8 @@ dsctl() { timeout -k 5 $((60 * slow)) /ds/bin/dsctl -q "$@"; }
 # "seg ID" and "counter NAME VALUE".
 holds() {
 	printf '%s\n' 'space show' 'peer show' 'seg show' 'stat show --object module --csv' | dsctl batch - | awk '
-		/^module,/ { split($0, csv, ","); print "counter", csv[3], csv[4]; next }
+		/,module,/ { split($0, csv, ","); print "counter", csv[3], csv[4]; next }
+		/^time,/ { what = ""; next }
 		$1 == "SPACE" { what = $2 == "DOMAIN" ? "space" : ""; next }
 		$1 == "NODE" { what = "peer"; next }
 		$1 == "SEGMENT" { what = "seg"; next }
@@ -77,6 +78,7 @@ gauges() {
 			print "module spaces", n["space"] + 0
 			print "module peers", n["peer"] + 0
 			print "module segments", n["seg"] + 0
+			exit !("connects" in count)
 		}'
 }
 
