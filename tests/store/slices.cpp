@@ -165,7 +165,7 @@ void a_slice_that_is_late(void **) {
             held.push_back(s);
             return true;
         });
-        assert_int_equal(put(c, data, 1, 300), -ETIMEDOUT);
+        assert_int_equal(put(c, data, 1, 3000), -ETIMEDOUT);
     }
     assert_int_equal(held.size(), 2);
     assert_true(c.totals().reserved > 0);

@@ -461,6 +461,13 @@ static void assert_tally(struct server *s, u32 free, u32 owned, u32 part, u32 fu
 	assert_int_equal(tally.full, full);
 }
 
+/* The thread sanitizer may leave no hole of 1 TiB, as the layout of a process varies. */
+#ifdef __SANITIZE_THREAD__
+#define MOST_K 8
+#else
+#define MOST_K DS_LAYOUT_MAX_K
+#endif
+
 static void all_are_counted(void **state)
 {
 	struct ds_extent_tally tally = { .free = 77 };
@@ -469,7 +476,7 @@ static void all_are_counted(void **state)
 	u32 all, k;
 
 	(void)state;
-	for (k = 0; k <= DS_LAYOUT_MAX_K; k += 8) {
+	for (k = 0; k <= MOST_K; k += 8) {
 		start(&s, k);
 		all = all_extents(&s.e.layout);
 		assert_tally(&s, all, 0, 0, 0);

@@ -38,6 +38,16 @@ public:
     using FabricAbove::FabricAbove;
     std::function<std::optional<End>(const ds_op &)> on_op;
 
+    // If it is to be so, time passes without anybody waiting. For one thread.
+    bool hurry = false;
+    uint64_t now_ns() const override { return below->now_ns() + slept_; }
+    void sleep_until(uint64_t ns) override {
+        if (!hurry)
+            below->sleep_until(ns);
+        else if (uint64_t now = now_ns(); ns > now)
+            slept_ += ns - now;
+    }
+
     void execute(std::span<const ds_op> ops, std::span<ds_cqe> ends, uint32_t ms) override {
         bool broken = false;
         for (size_t i = 0; i < ops.size(); i++) {
@@ -48,6 +58,8 @@ public:
     }
 
 private:
+    uint64_t slept_ = 0;
+
     void run_one(ds_op op, ds_cqe &end, uint32_t ms, bool broken) {
         std::optional<End> want;
         op.flags &= ~DS_OP_CHAIN;
@@ -543,6 +555,46 @@ void a_split_that_cannot_be_finished_is_finished_later(void **) {
     ds_tree_close(other);
 }
 
+// What is asked of a server that does not answer fails in about the time of one
+// operation, however many there are; what is asked of others does not.
+void a_silent_server_is_waited_for_once(void **) {
+    constexpr uint64_t ms = 1'000'000;
+    constexpr size_t count = 200;
+    put(0, 10 * count);
+    ds_tree *t = open_tree(1, DS_TREE_CACHE_DEFAULT, 1000);
+    std::vector<ds_tree_op> ops(2 * count);
+    for (size_t i = 0; i < count; i++) {
+        ops[i].opcode = DS_TREE_GET;
+        ops[count + i].opcode = DS_TREE_UPDATE;
+        ops[i].key = ops[count + i].key = 10 * i;
+    }
+    assert_int_equal(ds_tree_execute(t, ops.data(), count, 16), 0);  // the cache is warm
+
+    faults->hurry = true;
+    faults->on_op = [](const ds_op &op) -> std::optional<End> {
+        if ((op.addr - 0x10000000) >> 24 == 0)
+            return std::nullopt;
+        return End{-ENOTCONN, DS_NOT_EXECUTED, false};
+    };
+    uint64_t start = faults->now_ns();
+    assert_int_equal(ds_tree_execute(t, ops.data(), ops.size(), 16), -ENOTCONN);
+    uint64_t took = faults->now_ns() - start;
+    assert_true(took > 800 * ms);
+    assert_true(took < 10'000 * ms);
+    size_t answered = 0;
+    for (const ds_tree_op &op : ops) {
+        assert_true(op.status == 0 || (op.status == -ENOTCONN && op.outcome == DS_NOT_EXECUTED));
+        answered += op.status == 0;
+    }
+    assert_true(answered > ops.size() / 4 && answered < 3 * ops.size() / 4);
+
+    // It is back.
+    faults->on_op = nullptr;
+    assert_int_equal(ds_tree_execute(t, ops.data(), ops.size(), 16), 0);
+    faults->hurry = false;
+    ds_tree_close(t);
+}
+
 }  // namespace
 
 int main() {
@@ -565,6 +617,7 @@ int main() {
         TEST(a_lock_that_could_not_be_given_back_is_taken_up_again),
         TEST(a_change_of_which_nobody_knows_is_reported_so),
         TEST(a_split_that_cannot_be_finished_is_finished_later),
+        TEST(a_silent_server_is_waited_for_once),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

@@ -149,7 +149,7 @@ Task<int> Tree::split(Locked &left, Entry entry) {
     Node &node = left.node();
     const unsigned level = left.at.level();
     pool::NodeAddress place;
-    if (int rc = pool_.alloc_node(level, place); rc < 0) {
+    if (int rc = pool_.alloc_node(level, place, options_.timeout_ms); rc < 0) {
         co_await unlock(left);
         co_return rc;
     }

@@ -194,7 +194,7 @@ Task<int> Tree::add_separator(const Behind &behind) {
 Task<int> Tree::grow(const Behind &behind) {
     const Pointer old = root_;
     pool::NodeAddress place;
-    if (int rc = pool_.alloc_node(behind.level, place); rc < 0)
+    if (int rc = pool_.alloc_node(behind.level, place, options_.timeout_ms); rc < 0)
         co_return rc;
     Pointer at = Pointer::make(map_, behind.level, place.addr, place.generation);
     Room room = rooms_.take();

@@ -6,10 +6,17 @@
 #include <list>
 #include <new>
 
+#include "abi/errors.hpp"
 #include "fabric/engine.hpp"
 #include "fabric/handles.hpp"
 
 namespace ds::btree {
+namespace {
+
+// Enough for a few attempts, of which the first finds out that a server is back.
+constexpr uint32_t silent_timeout_ms = 100;
+
+}  // namespace
 
 // ---- Rooms ----
 
@@ -110,6 +117,7 @@ void Driver::run(size_t depth, const std::function<std::optional<Task<void>>()> 
             driver->sending_.clear();
             driver->pausing_.clear();
             driver->turns_.clear();
+            driver->silent_.clear();
         }
     } forget{this};
 
@@ -150,37 +158,69 @@ void Driver::run_ready() {
 }
 
 void Driver::send() {
+    sent_.clear();
+    sent_.swap(sending_);
+    auto silent = std::ranges::partition(sent_, [this](Io *io) { return !is_silent(*io); });
+    trip({sent_.begin(), silent.begin()}, timeout_ms_);
+    trip({silent.begin(), silent.end()}, std::min(timeout_ms_, silent_timeout_ms));
+    for (Io *io : sent_)
+        ready_.push_back(io->waiting_);
+    while (!pausing_.empty() && pausing_.begin()->first <= now()) {
+        ready_.push_back(pausing_.begin()->second);
+        pausing_.erase(pausing_.begin());
+    }
+}
+
+void Driver::trip(std::span<Io *const> ios, uint32_t timeout_ms) {
+    if (ios.empty())
+        return;
     ops_.clear();
-    for (Io *io : sending_)
+    for (const Io *io : ios)
         ops_.insert(ops_.end(), io->ops_.begin(), io->ops_.end());
     results_.assign(ops_.size(), {});
-    space_->engine->execute(ops_, timeout_ms_, results_.data());
+    space_->engine->execute(ops_, timeout_ms, results_.data());
 
     counters.round_trips++;
     counters.work_requests += ops_.size();
-    for (const ds_operation &op : ops_) {
+    for (size_t i = 0; i < ops_.size(); i++) {
+        const ds_operation &op = ops_[i];
         counters.bytes_in += op.opcode == DS_OP_WRITE ? 0 : op.length;
         counters.bytes_out += op.opcode == DS_OP_WRITE  ? op.length
                               : op.opcode == DS_OP_CAS  ? 16
                               : op.opcode == DS_OP_READ ? 0
                                                         : 8;
+        note_silence(op, results_[i]);
     }
 
-    std::vector<Io *> sent;
-    sent.swap(sending_);
     auto result = results_.begin();
-    for (Io *io : sent) {
+    for (Io *io : ios) {
         io->results_.assign(result, result + static_cast<ptrdiff_t>(io->size()));
         result += static_cast<ptrdiff_t>(io->size());
         for (size_t i = 0; i < io->size(); i++)
             if (io->result(i).outcome == DS_UNKNOWN && io->rooms_[i])
                 io->rooms_[i]->spoil();
-        ready_.push_back(io->waiting_);
     }
-    while (!pausing_.empty() && pausing_.begin()->first <= now()) {
-        ready_.push_back(pausing_.begin()->second);
-        pausing_.erase(pausing_.begin());
+}
+
+uint32_t Driver::server_of(uint64_t addr) const {
+    return static_cast<uint32_t>((addr - space_->info.base) >> space_->info.server_shift);
+}
+
+// What has not happened, and may still do so later, was tried until the time was up.
+void Driver::note_silence(const ds_operation &op, const ds_result &result) {
+    if (result.status == 0) {
+        if (!silent_.empty())
+            silent_.erase(server_of(op.addr));
+    } else if (result.status != -ECANCELED && is_transient(result.status) &&
+               (op.opcode == DS_OP_READ || result.outcome == DS_NOT_EXECUTED)) {
+        silent_.insert(server_of(op.addr));
     }
+}
+
+bool Driver::is_silent(const Io &io) const {
+    return !silent_.empty() && std::ranges::any_of(io.ops_, [this](const ds_operation &op) {
+        return silent_.contains(server_of(op.addr));
+    });
 }
 
 void Driver::sleep() {

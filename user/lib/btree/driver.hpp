@@ -5,7 +5,8 @@
 // The driver lets every task go on until all of them wait; then what they wait
 // for goes out together, as one request: one round trip for all of them, whatever
 // the number of servers. Tasks whose chains ended go on, and so forth. A slow
-// server so delays the tasks of its round.
+// server so delays the tasks of its round. One that has not answered in all the time
+// that an operation has is, until run() returns, not waited for again.
 //
 // A driver and what it runs belong to one thread at a time.
 #pragma once
@@ -17,6 +18,8 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -198,6 +201,10 @@ private:
     void pass_turn(uint64_t addr);
     void run_ready();
     void send();
+    void trip(std::span<Io *const> ios, uint32_t timeout_ms);
+    void note_silence(const ds_operation &op, const ds_result &result);
+    bool is_silent(const Io &io) const;
+    uint32_t server_of(uint64_t addr) const;
     void sleep();
 
     ds_space *space_;
@@ -207,9 +214,12 @@ private:
     std::multimap<uint64_t, std::coroutine_handle<>> pausing_;  // by time, ns
     std::unordered_map<uint64_t, std::deque<std::coroutine_handle<>>> turns_;
 
+    std::set<uint32_t> silent_;  // servers
+
     // Kept, so that a round trip allocates nothing.
     std::vector<ds_operation> ops_;
     std::vector<ds_result> results_;
+    std::vector<Io *> sent_;
 };
 
 }  // namespace ds::btree

@@ -25,10 +25,11 @@ constexpr size_t max_batch = 32;
 /// The nodes that were taken from the pool and are not in the tree.
 struct Tree::Loading {
     pool::Pool &pool;
+    uint32_t timeout_ms;
     std::vector<std::pair<unsigned, pool::NodeAddress>> taken = {};
 
     int take(unsigned level, pool::NodeAddress &place) {
-        int rc = pool.alloc_node(level, place);
+        int rc = pool.alloc_node(level, place, timeout_ms);
         if (rc == 0)
             taken.emplace_back(level, place);
         return rc;
@@ -135,7 +136,7 @@ Task<int> Tree::load(std::span<const ds_tree_entry> entries) {
         co_return put.status;
     }
 
-    Loading loading{pool_};
+    Loading loading{pool_, options_.timeout_ms};
     std::vector<Child> leaves, level;
     if (int rc = co_await load_level(loading, 0, entries.subspan(1), leaves); rc < 0)
         co_return rc;

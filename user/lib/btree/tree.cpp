@@ -47,7 +47,7 @@ Task<int> Tree::create() {
     crash_point("tree.create");
 
     pool::NodeAddress place;
-    if (rc = pool_.alloc_node(0, place); rc < 0)
+    if (rc = pool_.alloc_node(0, place, options_.timeout_ms); rc < 0)
         co_return rc;
     Pointer at = Pointer::make(map_, 0, place.addr, place.generation);
     Room room = rooms_.take();

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "abi/errors.hpp"
 #include "fabric/engine.hpp"
 #include "fabric/handles.hpp"
 #include "pool/client_table.hpp"
@@ -15,6 +16,7 @@ namespace {
 using fabric::Fabric;
 
 constexpr uint32_t clear_patience_ms = 1000;
+constexpr uint32_t silent_patience_ms = 100;         // with one that did not answer the last time
 constexpr uint64_t fence_patience = 10'000'000'000;  // ns
 
 Fabric &fabric_of(const ds_space *space) {
@@ -153,7 +155,7 @@ int Pool::join(ds_space *space, std::unique_ptr<Pool> &pool) {
 
 // Clients begin at different servers, so that short ones do not all meet on one.
 Pool::Pool(ds_space *space, Owner self, uint64_t place)
-    : space_(space), self_(self), place_(place), scratch_(space) {
+    : space_(space), self_(self), place_(place), scratch_(space), silent_(space->info.servers) {
     for (Region &region : regions_) {
         region.held.resize(servers());
         region.full.resize(servers());
@@ -168,11 +170,13 @@ int Pool::open() {
 }
 
 Pool::~Pool() {
-    for (Region &region : regions_)
-        for (uint32_t server = 0; server < servers(); server++)
-            give_back(region, server);
-    // The number is free only when nothing can be done under it any more.
-    if (fabric_of(space_).withdraw(space_->info) == 0)
+    bool all = true;
+    scratch_.set_timeout(clear_patience_ms);
+    for (uint32_t server = 0; server < servers(); server++)
+        all &= give_back_all(server) == 0;
+    // The number is free only when nothing can be done under it any more, and nothing
+    // is held under it.
+    if (fabric_of(space_).withdraw(space_->info) == 0 && all)
         ClientTable(space_).release(self_, place_);
 }
 
@@ -180,7 +184,7 @@ uint32_t Pool::servers() const {
     return space_->info.servers;
 }
 
-int Pool::alloc_node(unsigned height, NodeAddress &node) {
+int Pool::alloc_node(unsigned height, NodeAddress &node, uint32_t timeout_ms) {
     uint32_t number = region_for(height);
     Region &region = regions_[number];
     std::lock_guard guard(lock_);
@@ -189,14 +193,14 @@ int Pool::alloc_node(unsigned height, NodeAddress &node) {
         region.spare.pop_back();
         return 0;
     }
-    int rc = take(region, number, node);
+    int rc = take(region, number, timeout_ms, node);
     if (rc != -ENOSPC)
         return rc;
     // Others may have left something, the dead too.
     if (int swept = sweep(space_); swept < 0)
         return swept;
     region.full.assign(servers(), false);
-    return take(region, number, node);
+    return take(region, number, timeout_ms, node);
 }
 
 void Pool::free_node(unsigned height, NodeAddress node) {
@@ -226,21 +230,25 @@ int Pool::is_gone(Owner owner) {
     return pool::is_gone(space_, owner, entry.place);
 }
 
-int Pool::take(Region &region, uint32_t number, NodeAddress &node) {
+int Pool::take(Region &region, uint32_t number, uint32_t timeout_ms, NodeAddress &node) {
+    int passed_over = -ENOSPC;
     for (uint32_t i = 0; i < servers(); i++) {
         uint32_t server = (region.turn + i) % servers();
         if (region.full[server])
             continue;
+        scratch_.set_timeout(silent_[server] ? silent_patience_ms : timeout_ms);
         int rc = take_from(region, number, server, node);
-        if (rc == -ENOSPC) {
-            region.full[server] = true;
-            continue;
+        silent_[server] = is_transient(rc);
+        region.full[server] = rc == -ENOSPC;
+        if (silent_[server]) {
+            passed_over = rc;
+        } else if (rc != -ENOSPC) {
+            if (rc == 0)
+                region.turn = (server + 1) % servers();
+            return rc;
         }
-        if (rc == 0)
-            region.turn = (server + 1) % servers();
-        return rc;
     }
-    return -ENOSPC;
+    return passed_over;
 }
 
 int Pool::take_from(Region &region, uint32_t number, uint32_t server, NodeAddress &node) {
@@ -265,10 +273,10 @@ int Pool::take_from(Region &region, uint32_t number, uint32_t server, NodeAddres
 
 // With what was not handed out, and spare nodes right before that. A spare node
 // further in front stays lost until the extent is wholly free.
-void Pool::give_back(Region &region, uint32_t server) {
+int Pool::give_back(Region &region, uint32_t server) {
     std::optional<Held> &held = region.held[server];
     if (!held)
-        return;
+        return 0;
     auto is_spare = [&](uint64_t addr) {
         return std::ranges::any_of(region.spare,
                                    [&](const NodeAddress &node) { return node.addr == addr; });
@@ -278,8 +286,17 @@ void Pool::give_back(Region &region, uint32_t server) {
            is_spare(extent.addr + uint64_t{held->next - 1} * DS_LAYOUT_NODE_SIZE))
         held->next--;
     // If we are fenced it is the server's already.
-    servers_[server]->give_back(extent.index, self_, held->next);
+    int rc = servers_[server]->give_back(extent.index, self_, held->next);
     held.reset();
+    return rc == -ESHUTDOWN ? 0 : rc;
+}
+
+// Ends at the first failure: the others would wait as long.
+int Pool::give_back_all(uint32_t server) {
+    for (Region &region : regions_)
+        if (int rc = give_back(region, server); rc < 0)
+            return rc;
+    return 0;
 }
 
 }  // namespace ds::pool

@@ -50,18 +50,20 @@ public:
     Pool(const Pool &) = delete;
     Pool &operator=(const Pool &) = delete;
 
-    /// Gives back the nodes that were not handed out, and the number. No operation
-    /// of this client may be under way.
+    /// Gives back the nodes that were not handed out, and the number. If a server does
+    /// not answer, the number and what is there are left for the next one who joins.
+    /// No operation of this client may be under way.
     ~Pool();
 
     ds_space *space() const { return space_; }
     Owner self() const { return self_; }
     uint32_t servers() const;
 
-    /// A node of 1 KiB for this height above the leaves. The servers take turns;
-    /// one that is full is passed over. Any thread. -ENOSPC; -ESHUTDOWN: fenced,
-    /// which is noticed here only when an extent is used up.
-    int alloc_node(unsigned height, NodeAddress &node);
+    /// A node of 1 KiB for this height above the leaves. The servers take turns; one
+    /// that is full, or has not answered in @p timeout_ms (0: DS_TIMEOUT_DEFAULT), is
+    /// passed over. Any thread. -ENOSPC; -ESHUTDOWN: fenced, which is noticed here only
+    /// when an extent is used up; what the last server that was passed over said.
+    int alloc_node(unsigned height, NodeAddress &node, uint32_t timeout_ms = 0);
 
     /// Takes back a node that nothing was ever linked to.
     void free_node(unsigned height, NodeAddress node);
@@ -95,9 +97,10 @@ private:
     Pool(ds_space *space, Owner self, uint64_t place);
 
     int open();
-    int take(Region &region, uint32_t number, NodeAddress &node);
+    int take(Region &region, uint32_t number, uint32_t timeout_ms, NodeAddress &node);
     int take_from(Region &region, uint32_t number, uint32_t server, NodeAddress &node);
-    void give_back(Region &region, uint32_t server);
+    int give_back(Region &region, uint32_t server);
+    int give_back_all(uint32_t server);
 
     ds_space *space_;
     Owner self_;
@@ -105,6 +108,7 @@ private:
     std::mutex lock_;
     Scratch scratch_;
     std::vector<std::unique_ptr<ExtentTable>> servers_;
+    std::vector<bool> silent_;  // by server: it did not answer the last time
     Region regions_[DS_REGION_COUNT];
 };
 

@@ -21,6 +21,7 @@ public:
         : space_(space), timeout_ms_(timeout_ms), buffer_(nullptr, ds_buffer_free) {}
 
     uint32_t timeout_ms() const { return timeout_ms_; }
+    void set_timeout(uint32_t timeout_ms) { timeout_ms_ = timeout_ms; }
 
     /// Makes it. 0 or a negative errno.
     int open() {
@@ -47,7 +48,7 @@ public:
 
 private:
     ds_space *space_;
-    const uint32_t timeout_ms_;
+    uint32_t timeout_ms_;
     std::unique_ptr<ds_buffer, decltype(&ds_buffer_free)> buffer_;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "remote.hpp"
 
+#include <algorithm>
 #include <cerrno>
 
 #include "fabric_choice.hpp"
@@ -195,7 +196,7 @@ void Remote::run(const std::vector<ds_operation> &ops, std::vector<ds_result> *r
 
 Error Remote::failure(const ds_operation &op, const ds_result &result) const {
     int errnum = -result.status;
-    std::string who = result.node ? format("node %u", result.node) : "";
+    std::string place = result.node ? format("node %u", result.node) : "";
     std::string what =
         format("%s of %s at %s", op_name(op), bytes_text(op.length).c_str(), hex(op.addr).c_str());
     Json context{{"operation", op_name(op)},
@@ -207,11 +208,11 @@ Error Remote::failure(const ds_operation &op, const ds_result &result) const {
     if (op.addr >= map_.base() && op.addr <= map_.last()) {
         uint32_t server = map_.place(op.addr).server;
         context["server"] = server;
-        who += format("%sserver %u of space %u", who.empty() ? "" : ", ", server, number_);
+        place = who(result.node, server);
     }
     if (result.node)
         context["node"] = result.node;
-    std::string sentence = what + (who.empty() ? "" : " (" + who + ")") + ": ";
+    std::string sentence = what + (place.empty() ? "" : " (" + place + ")") + ": ";
 
     Error error =
         from_errno("MEM", errnum, sentence + reason_of(op, errnum), remedy_of(op, errnum));
@@ -226,6 +227,38 @@ Error Remote::failure(const ds_operation &op, const ds_result &result) const {
                        " 8' before you do it again";
     }
     return error;
+}
+
+std::string Remote::who(uint32_t node, uint32_t server) const {
+    return (node ? format("node %u, ", node) : "") +
+           format("server %u of space %u", server, number_);
+}
+
+bool Remote::name_absent(Error &error) const {
+    constexpr uint32_t longest_ms = 1000;
+    Buffer buffer(fabric(), map_.servers * sizeof(uint64_t));
+    std::vector<ds_operation> ops;
+    std::vector<ds_result> results(map_.servers);
+    std::string absent;
+
+    for (uint32_t server = 0; server < map_.servers; server++)
+        ops.push_back(
+            read_op(map_.base(server), buffer, server * sizeof(uint64_t), sizeof(uint64_t)));
+    ds_execute(fabric(), ops.data(), ops.size(), std::min(timeout_ms_, longest_ms), results.data());
+    for (uint32_t server = 0; server < map_.servers; server++) {
+        const ds_result &result = results[server];
+        if (result.status == 0)
+            continue;
+        if (absent.empty()) {
+            error.context["server"] = server;
+            error.context["node"] = result.node;
+        }
+        absent += (absent.empty() ? " (" : "; ") + who(result.node, server);
+    }
+    if (absent.empty())
+        return false;
+    error.sentence += absent + ")";
+    return true;
 }
 
 std::string Remote::reason_of(const ds_operation &op, int errnum) const {

@@ -61,7 +61,12 @@ public:
     // when it is not known whether the operation happened.
     Error failure(const ds_operation &op, const ds_result &result) const;
 
+    // Puts the servers of the space that do not answer into an error of something that
+    // stands on the space and does not know them. Asks each; false if all answer.
+    bool name_absent(Error &error) const;
+
 private:
+    std::string who(uint32_t node, uint32_t server) const;
     std::string reason_of(const ds_operation &op, int errnum) const;
     std::string remedy_of(const ds_operation &op, int errnum) const;
 

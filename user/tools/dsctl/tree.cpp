@@ -17,6 +17,7 @@ bool is_answer(const ds_tree_op &op) {
     return op.status == 0 || op.status == -ENOENT || op.status == -EEXIST;
 }
 
+// In the words of a tree, if it is the tree and not its memory that says it.
 std::string reason_of(int rc) {
     switch (rc) {
     case -ENOENT:
@@ -32,7 +33,7 @@ std::string reason_of(int rc) {
     case -ETIMEDOUT:
         return "another client holds a lock and does not go on";
     default:
-        return clause(ds_strerror(rc));
+        return "";
     }
 }
 
@@ -54,7 +55,7 @@ std::string remedy_of(int rc, uint32_t id) {
     case -ETIMEDOUT:
         return "look whether that client lives; allow more time with --timeout";
     default:
-        return clause(ds_remedy(rc));
+        return "";
     }
 }
 
@@ -71,16 +72,22 @@ ds_tree *open_tree(const Remote &remote, uint32_t id, uint64_t cache_bytes) {
             "TRE", ENOENT, format("there is no tree %u in this space", id),
             format("look at 'dsctl tree show'; make it with 'dsctl tree create %u'", id));
     if (rc < 0)
-        throw tree_error(rc, id, "cannot open it");
+        throw tree_error(remote, rc, id, "cannot open it");
     return tree;
 }
 
 }  // namespace
 
-Error tree_error(int rc, uint32_t id, const std::string &what) {
-    return from_errno("TRE", -rc, format("tree %u: ", id) + what + ": " + reason_of(rc),
-                      remedy_of(rc, id))
-        .with("tree", id);
+Error tree_error(const Remote &remote, int rc, uint32_t id, const std::string &what) {
+    std::string sentence = format("tree %u: ", id) + what + ": ", reason = reason_of(rc);
+
+    // A time limit passes for both reasons.
+    if (reason.empty() || rc == -ETIMEDOUT) {
+        Error error = from_errno("TRE", -rc, sentence + clause(ds_strerror(rc))).with("tree", id);
+        if (remote.name_absent(error) || reason.empty())
+            return error;
+    }
+    return from_errno("TRE", -rc, sentence + reason, remedy_of(rc, id)).with("tree", id);
 }
 
 TreeHandle::TreeHandle(const Call &call)
@@ -99,7 +106,7 @@ ds_tree_counts TreeHandle::counts() const {
 int TreeHandle::need(int rc, const std::string &what) const {
     if (rc >= 0)
         return rc;
-    Error error = tree_error(rc, id_, what);
+    Error error = tree_error(remote_, rc, id_, what);
     if (rc == -EBADMSG)
         error.context["address"] = counts().damaged;
     throw error;

@@ -15,8 +15,9 @@
 
 namespace dsctl {
 
-// The errors of ds/tree.h in words; what is what was tried, as "get of key 5".
-Error tree_error(int rc, uint32_t id, const std::string &what);
+// The errors of ds/tree.h in words, with the servers that do not answer; what is what
+// was tried, as "get of key 5".
+Error tree_error(const Remote &remote, int rc, uint32_t id, const std::string &what);
 
 // The tree --tree of the space --space.
 class TreeHandle {

@@ -56,7 +56,7 @@ Exit tree_create(Call &call) {
         throw from_errno("TRE", EEXIST, "the space holds something else than trees",
                          "use a space that is all zeros");
     if (rc < 0)
-        throw tree_error(rc, id, "cannot make it");
+        throw tree_error(remote, rc, id, "cannot make it");
     call.out.respond({{"tree", id}});
     call.out.done(format("tree %u is empty and ready", id), std::to_string(id));
     return Exit::ok;
@@ -71,8 +71,12 @@ Exit tree_show(Call &call) {
     if (count == -ENOENT)
         throw from_errno("TRE", ENOENT, "the space holds no pool of trees",
                          "make the first tree with 'dsctl tree create 1'");
-    if (count < 0)
-        throw from_errno("TRE", -count, "cannot list the trees: " + clause(ds_strerror(count)));
+    if (count < 0) {
+        Error error =
+            from_errno("TRE", -count, "cannot list the trees: " + clause(ds_strerror(count)));
+        remote.name_absent(error);
+        throw error;
+    }
     for (const ds_tree_info &info : std::span(infos, static_cast<size_t>(count))) {
         call.out.respond({{"tree", info.id},
                           {"height", info.height},

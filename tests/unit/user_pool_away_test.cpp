@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// ds::pool::Pool when a server of its space does not answer.
+#include <cerrno>
+#include <set>
+
+#include "pool/pool.hpp"
+#include "user_mortal.hpp"
+#include "user_pool.hpp"
+
+namespace {
+
+using ds::pool::NodeAddress;
+using ds::pool::Pool;
+
+constexpr uint32_t leaves = 14336;  // of a server at k = 0
+
+/// A client whose servers can go away.
+class Member {
+public:
+    Member(const std::string &path, const mortal::Servers &servers)
+        : fabric_(mortal::open(path, servers)) {
+        assert_int_equal(ds_space_open(fabric_, 1, DS_ACCESS_ALL, &space_), 0);
+        assert_int_equal(Pool::join(space_, pool), 0);
+    }
+    Member(const Member &) = delete;
+    Member &operator=(const Member &) = delete;
+    ~Member() {
+        pool.reset();
+        ds_space_close(space_);
+        ds_fabric_close(fabric_);
+    }
+
+    /// The server of a node that the pool gives.
+    uint64_t server_of_next(uint32_t timeout_ms) const {
+        NodeAddress node{};
+        assert_int_equal(pool->alloc_node(0, node, timeout_ms), 0);
+        return (node.addr - mortal::base) >> mortal::shift;
+    }
+
+    std::unique_ptr<Pool> pool;
+
+private:
+    ds_fabric *fabric_;
+    ds_space *space_ = nullptr;
+};
+
+// Each has an extent of 16 nodes in hand, so what it has left there is still given out.
+void who_does_not_answer_is_passed_over(void **) {
+    local::Formatted file(2);
+    mortal::Servers at;
+    Member m(file.file(), at);
+    m.server_of_next(0);
+    m.server_of_next(0);
+    at[1].dead = true;
+    uint32_t there[2] = {};
+    for (int i = 0; i < 200; i++)
+        there[m.server_of_next(20)]++;
+    assert_in_range(there[1], 1, 15);
+    at[1].dead = false;
+    there[1] = 0;
+    for (int i = 0; i < 200; i++)
+        there[m.server_of_next(20)]++;
+    assert_true(there[1] >= 99);
+
+    at[0].dead = at[1].dead = true;
+    NodeAddress node;
+    int rc = 0;
+    for (int i = 0; i < 33 && rc == 0; i++)
+        rc = m.pool->alloc_node(0, node, 20);
+    assert_int_equal(rc, -ENOTCONN);
+    at[0].dead = at[1].dead = false;
+    m.server_of_next(0);
+}
+
+// What it has there is given back by the next one who joins.
+void who_leaves_meanwhile_loses_nothing(void **) {
+    local::Formatted file(2);
+    mortal::Servers at;
+    {
+        Member m(file.file(), at);
+        for (int i = 0; i < 4; i++)
+            m.server_of_next(0);
+        at[1].dead = true;
+    }
+    at[1].dead = false;
+    Member m(file.file(), at);
+    NodeAddress node;
+    std::set<uint64_t> nodes;
+    while (m.pool->alloc_node(0, node) == 0)
+        assert_true(nodes.insert(node.addr).second);
+    assert_int_equal(nodes.size(), 2 * leaves - 2);  // those of the server that was there
+}
+
+}  // namespace
+
+int main() {
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(who_does_not_answer_is_passed_over),
+        cmocka_unit_test(who_leaves_meanwhile_loses_nothing),
+    };
+    return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
