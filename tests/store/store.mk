@@ -17,10 +17,10 @@ store_bin	:= $(patsubst tests/store/%.cpp,$(STORE_DIR)/%,$(wildcard tests/store/
 test soak: store
 store: $(store_bin) $(lib_out)/bin/dsmasterd
 
-$(STORE_DIR)/%: tests/store/%.cpp $(LIB_INTERNAL)
+$(STORE_DIR)/%: tests/store/%.cpp $(LIB_INTERNAL) $(LIB_STD)
 	@mkdir -p $(@D)
 	$(CXX) -std=c++20 $(LIB_CPPFLAGS) $(CPPFLAGS) -g -O2 -Wall -Wextra -Werror -MMD -MP -MF $@.d -MT $@ \
-		$(LIB_SANFLAGS) $(CXXFLAGS) -o $@ $< $(LIB_INTERNAL) $(LDFLAGS) $(lib_nl) -lcmocka -lpthread
+		$(LIB_SANFLAGS) $(LIB_STDFLAGS) $(CXXFLAGS) -o $@ $< $(LIB_INTERNAL) $(LDFLAGS) $(lib_nl) -lcmocka -lpthread
 
 # It stands between the store and the fabric.
 $(STORE_DIR)/slices: private LDFLAGS += -Wl,--wrap=ds_submit,--wrap=ds_buffer_alloc,--wrap=ds_buffer_free

@@ -13,18 +13,18 @@ endif
 TREE_DIR	:= $(BUILD)/tests/tree$(if $(SAN),-$(SAN))
 tree_bin	:= $(addprefix $(TREE_DIR)/,bulk clients crashes clients-no-crc clients-no-version)
 tree_build	= $(CXX) -std=c++20 -Iuser/lib $(LIB_CPPFLAGS) -Ikernel $(CPPFLAGS) -g -O2 -Wall -Wextra -Werror \
-	$(LIB_SANFLAGS) $(CXXFLAGS) -o $@ $(filter %.cpp %.a,$^) $(LDFLAGS) $(lib_nl)
+	$(LIB_SANFLAGS) $(LIB_STDFLAGS) $(CXXFLAGS) -o $@ $(filter %.cpp %.a,$^) $(LDFLAGS) $(lib_nl)
 tree_headers	:= $(wildcard tests/tree/*.hpp user/lib/btree/*.hpp)
 
 .PHONY: tree-tests
 test: tree-tests
 tree-tests: $(tree_bin)
 
-$(TREE_DIR)/bulk $(TREE_DIR)/crashes: $(TREE_DIR)/%: tests/tree/%.cpp $(tree_headers) $(LIB_INTERNAL)
+$(TREE_DIR)/bulk $(TREE_DIR)/crashes: $(TREE_DIR)/%: tests/tree/%.cpp $(tree_headers) $(LIB_INTERNAL) $(LIB_STD)
 	@mkdir -p $(@D)
 	$(tree_build)
 
-$(TREE_DIR)/clients: tests/tree/clients.cpp tests/tree/history.cpp $(tree_headers) $(LIB_INTERNAL)
+$(TREE_DIR)/clients: tests/tree/clients.cpp tests/tree/history.cpp $(tree_headers) $(LIB_INTERNAL) $(LIB_STD)
 	@mkdir -p $(@D)
 	$(tree_build)
 
@@ -32,6 +32,6 @@ $(TREE_DIR)/clients: tests/tree/clients.cpp tests/tree/history.cpp $(tree_header
 $(TREE_DIR)/clients-no-crc: tree_flags := -DDS_TREE_CHECK_CRC=false
 $(TREE_DIR)/clients-no-version: tree_flags := -DDS_TREE_CHECK_VERSION=false
 $(TREE_DIR)/clients-no-crc $(TREE_DIR)/clients-no-version: tests/tree/clients.cpp tests/tree/history.cpp \
-		user/lib/btree/node.cpp $(tree_headers) $(LIB_INTERNAL)
+		user/lib/btree/node.cpp $(tree_headers) $(LIB_INTERNAL) $(LIB_STD)
 	@mkdir -p $(@D)
 	$(tree_build) $(tree_flags)

@@ -24,7 +24,7 @@ include user/tools/dsmasterd.mk
 endif
 
 unit_cppflags	= -Iuser/lib $(LIB_CPPFLAGS) -Ikernel -DUNIT_SOURCE_DIR='"$(CURDIR)"'
-unit_flags	= $(unit_cppflags) $(CPPFLAGS) -g -O2 -Wall -Wextra -Werror -MMD -MP -MF $@.d -MT $@
+unit_flags	= $(unit_cppflags) $(CPPFLAGS) -g -O2 -Wall -Wextra -Werror -MMD -MP -MF $@.d -MT $@ $(LIB_SANFLAGS)
 unit_libs	= -lcmocka -lcrypto -lpthread
 
 .PHONY: unit unit-run
@@ -39,32 +39,32 @@ unit-run-%: $(UNIT_DIR)/%
 # The core's tests need nothing but the core.
 $(UNIT_DIR)/core_%: tests/unit/core_%.c $(LIB_CORE)
 	@mkdir -p $(@D)
-	$(CC) -std=gnu11 $(unit_flags) $(LIB_SANFLAGS) $(CFLAGS) -o $@ $< $(LIB_CORE) $(LDFLAGS) $(unit_libs)
+	$(CC) -std=gnu11 $(unit_flags) $(CFLAGS) -o $@ $< $(LIB_CORE) $(LDFLAGS) $(unit_libs)
 
 $(UNIT_DIR)/%: tests/model/%.c
 	@mkdir -p $(@D)
-	$(CC) -std=gnu11 $(unit_flags) $(LIB_SANFLAGS) $(CFLAGS) -o $@ $< $(LDFLAGS) $(unit_libs)
+	$(CC) -std=gnu11 $(unit_flags) $(CFLAGS) -o $@ $< $(LDFLAGS) $(unit_libs)
 
 # With the real tables of dsctl.
 unit_dsctl	:= $(filter-out %/main.o,$(DSCTL_OBJ))
 $(UNIT_DIR)/dsctl_words_test: tests/unit/dsctl_words_test.cpp $(unit_dsctl) $(LIB_INTERNAL) $(LIB_STD)
 	@mkdir -p $(@D)
-	$(CXX) -std=c++20 $(unit_flags) $(LIB_SANXXFLAGS) $(CXXFLAGS) -o $@ $< $(unit_dsctl) $(LIB_INTERNAL) $(LDFLAGS) \
+	$(CXX) -std=c++20 $(unit_flags) $(LIB_STDFLAGS) $(CXXFLAGS) -o $@ $< $(unit_dsctl) $(LIB_INTERNAL) $(LDFLAGS) \
 		$(DSCTL_LIBS) $(unit_libs)
 
 # With parts of dsmasterd.
 unit_master	:= $(filter-out %/main.o,$(MASTER_OBJ))
 $(UNIT_DIR)/master_%: tests/unit/master_%.cpp $(unit_master) $(LIB_INTERNAL) $(LIB_STD)
 	@mkdir -p $(@D)
-	$(CXX) -std=c++20 $(unit_flags) $(LIB_SANXXFLAGS) -Iuser/tools/dsmasterd $(CXXFLAGS) -o $@ $< $(unit_master) $(LIB_INTERNAL) \
+	$(CXX) -std=c++20 $(unit_flags) $(LIB_STDFLAGS) -Iuser/tools/dsmasterd $(CXXFLAGS) -o $@ $< $(unit_master) $(LIB_INTERNAL) \
 		$(LDFLAGS) $(MASTER_LIBS) $(unit_libs)
 
 $(UNIT_DIR)/%: tests/unit/%.c $(LIB_INTERNAL)
 	@mkdir -p $(@D)
-	$(CC) -std=gnu11 $(unit_flags) $(LIB_SANFLAGS) $(CFLAGS) -o $@ $< $(LIB_INTERNAL) $(LDFLAGS) $(lib_nl) $(unit_libs) -lstdc++
+	$(CC) -std=gnu11 $(unit_flags) $(CFLAGS) -o $@ $< $(LIB_INTERNAL) $(LDFLAGS) $(lib_nl) $(unit_libs) -lstdc++
 
 $(UNIT_DIR)/%: tests/unit/%.cpp $(LIB_INTERNAL) $(LIB_STD)
 	@mkdir -p $(@D)
-	$(CXX) -std=c++20 $(unit_flags) $(LIB_SANXXFLAGS) $(CXXFLAGS) -o $@ $< $(LIB_INTERNAL) $(LDFLAGS) $(lib_nl) $(unit_libs)
+	$(CXX) -std=c++20 $(unit_flags) $(LIB_STDFLAGS) $(CXXFLAGS) -o $@ $< $(LIB_INTERNAL) $(LDFLAGS) $(lib_nl) $(unit_libs)
 
 -include $(unit_bin:=.d)

@@ -25,7 +25,7 @@ $(lib_out)/bin/dsctl: $(DSCTL_OBJ) $(LIB_INTERNAL)
 
 $(DSCTL_OBJ): $(lib_out)/obj/tools/%.o: user/tools/%.cpp $(LIB_STD)
 	@mkdir -p $(@D)
-	$(CXX) $(DSCTL_CXXFLAGS) $(CPPFLAGS) $(LIB_SANXXFLAGS) $(CXXFLAGS) -c -o $@ $<
+	$(CXX) $(DSCTL_CXXFLAGS) $(CPPFLAGS) $(LIB_SANFLAGS) $(LIB_STDFLAGS) $(CXXFLAGS) -c -o $@ $<
 
 # Man pages: what the tables of dsctl know is put in where a source says @PART@.
 MAN_SRC := $(wildcard docs/man/*.8.scd)
