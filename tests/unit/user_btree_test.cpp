@@ -37,6 +37,7 @@ class Faulty final : public FabricAbove {
 public:
     using FabricAbove::FabricAbove;
     std::function<std::optional<End>(const ds_op &)> on_op;
+    int rest = -ECANCELED;  // of a chain that has broken
 
     // If it is to be so, time passes without anybody waiting. For one thread.
     bool hurry = false;
@@ -64,7 +65,7 @@ private:
         std::optional<End> want;
         op.flags &= ~DS_OP_CHAIN;
         if (broken)
-            want = {-ECANCELED, DS_NOT_EXECUTED, false};
+            want = {rest, DS_NOT_EXECUTED, false};
         else if (on_op)
             want = on_op(op);
         if (!want || want->happen)
@@ -595,6 +596,31 @@ void a_silent_server_is_waited_for_once(void **) {
     ds_tree_close(t);
 }
 
+// Nobody knows whether the CAS happened, and so it ends at once; what then finds out
+// has all its time, as its server may only have been cut off for a while.
+void a_doubtful_atomic_is_not_silence(void **) {
+    constexpr uint64_t ms = 1'000'000;
+    put(0, 100);
+    ds_tree *t = open_tree(1, DS_TREE_CACHE_DEFAULT, 5000);
+    faults->hurry = true;
+    faults->rest = -ECONNRESET;
+    uint64_t back = 0;
+    faults->on_op = [&](const ds_op &op) -> std::optional<End> {
+        if (back == 0 && op.opcode == DS_OP_CAS) {
+            back = faults->now_ns() + 3000 * ms;
+            return End{-ECONNRESET, DS_UNKNOWN, false};
+        }
+        if (back == 0 || faults->now_ns() >= back)
+            return std::nullopt;
+        return End{-ECONNRESET, DS_NOT_EXECUTED, false};
+    };
+    assert_int_equal(ds_tree_update(t, 50, 5), 0);
+    assert_int_not_equal(back, 0);
+    faults->on_op = nullptr;
+    faults->hurry = false;
+    ds_tree_close(t);
+}
+
 }  // namespace
 
 int main() {
@@ -618,6 +644,7 @@ int main() {
         TEST(a_change_of_which_nobody_knows_is_reported_so),
         TEST(a_split_that_cannot_be_finished_is_finished_later),
         TEST(a_silent_server_is_waited_for_once),
+        TEST(a_doubtful_atomic_is_not_silence),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // ds::pool::Pool when a server of its space does not answer.
 #include <cerrno>
+#include <chrono>
+#include <memory>
 #include <set>
 
 #include "pool/pool.hpp"
@@ -91,12 +93,28 @@ void who_leaves_meanwhile_loses_nothing(void **) {
     assert_int_equal(nodes.size(), 2 * leaves - 2);  // those of the server that was there
 }
 
+// It does not wait long for the server that has the numbers of clients.
+void who_leaves_is_not_held_up(void **) {
+    local::Formatted file(2);
+    mortal::Servers at;
+    auto m = std::make_unique<Member>(file.file(), at);
+    at[0].dead = true;
+    auto start = std::chrono::steady_clock::now();
+    m.reset();
+    assert_true(std::chrono::steady_clock::now() - start < std::chrono::seconds(15));
+    at[0].dead = false;
+    Member next(file.file(), at);
+    assert_int_equal(next.pool->self().client, 1);
+    assert_int_equal(next.pool->self().incarnation, 2);
+}
+
 }  // namespace
 
 int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(who_does_not_answer_is_passed_over),
         cmocka_unit_test(who_leaves_meanwhile_loses_nothing),
+        cmocka_unit_test(who_leaves_is_not_held_up),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

@@ -16,6 +16,11 @@ namespace {
 // Enough for a few attempts, of which the first finds out that a server is back.
 constexpr uint32_t silent_timeout_ms = 100;
 
+constexpr uint64_t ms = 1'000'000;  // ns
+
+// The engine gives up when its next attempt would come too late: as long before the end.
+constexpr uint64_t last_pause = 150 * ms;
+
 }  // namespace
 
 // ---- Rooms ----
@@ -178,7 +183,9 @@ void Driver::trip(std::span<Io *const> ios, uint32_t timeout_ms) {
     for (const Io *io : ios)
         ops_.insert(ops_.end(), io->ops_.begin(), io->ops_.end());
     results_.assign(ops_.size(), {});
+    uint64_t patience = now() + (timeout_ms ? timeout_ms : DS_TIMEOUT_DEFAULT) * ms;
     space_->engine->execute(ops_, timeout_ms, results_.data());
+    bool waited = now() + last_pause >= patience;
 
     counters.round_trips++;
     counters.work_requests += ops_.size();
@@ -189,7 +196,7 @@ void Driver::trip(std::span<Io *const> ios, uint32_t timeout_ms) {
                               : op.opcode == DS_OP_CAS  ? 16
                               : op.opcode == DS_OP_READ ? 0
                                                         : 8;
-        note_silence(op, results_[i]);
+        note_silence(op, results_[i].status, waited);
     }
 
     auto result = results_.begin();
@@ -206,13 +213,13 @@ uint32_t Driver::server_of(uint64_t addr) const {
     return static_cast<uint32_t>((addr - space_->info.base) >> space_->info.server_shift);
 }
 
-// What has not happened, and may still do so later, was tried until the time was up.
-void Driver::note_silence(const ds_operation &op, const ds_result &result) {
-    if (result.status == 0) {
+// An operation of which nobody knows whether it happened ends at once: whether its
+// server is still there is not known by that.
+void Driver::note_silence(const ds_operation &op, int status, bool waited) {
+    if (status == 0) {
         if (!silent_.empty())
             silent_.erase(server_of(op.addr));
-    } else if (result.status != -ECANCELED && is_transient(result.status) &&
-               (op.opcode == DS_OP_READ || result.outcome == DS_NOT_EXECUTED)) {
+    } else if (waited && status != -ECANCELED && is_transient(status)) {
         silent_.insert(server_of(op.addr));
     }
 }

@@ -202,7 +202,7 @@ private:
     void run_ready();
     void send();
     void trip(std::span<Io *const> ios, uint32_t timeout_ms);
-    void note_silence(const ds_operation &op, const ds_result &result);
+    void note_silence(const ds_operation &op, int status, bool waited);
     bool is_silent(const Io &io) const;
     uint32_t server_of(uint64_t addr) const;
     void sleep();

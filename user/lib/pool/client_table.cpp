@@ -61,7 +61,7 @@ uint64_t ClientTable::word_of(Owner owner) {
 }
 
 int ClientTable::load(std::vector<Entry> &entries) const {
-    Scratch scratch(space_);
+    Scratch scratch(space_, timeout_ms_);
     if (int rc = scratch.open(); rc < 0)
         return rc;
     uint64_t length = bytes(space_->info);
@@ -81,7 +81,7 @@ int ClientTable::load(std::vector<Entry> &entries) const {
 // place goes before its number is free, so one that was there before and after the
 // word was read is of the holder that the word names.
 int ClientTable::load(uint32_t client, Entry &entry) const {
-    Scratch scratch(space_);
+    Scratch scratch(space_, timeout_ms_);
     if (client == 0 || client >= bytes(space_->info) / entry_bytes)
         return -EINVAL;
     if (int rc = scratch.open(); rc < 0)
@@ -100,7 +100,7 @@ int ClientTable::load(uint32_t client, Entry &entry) const {
 
 int ClientTable::swap(uint64_t addr, uint64_t from, uint64_t to, uint64_t &found) const {
     ds_result result;
-    int rc = ds_cas(space_, addr, from, to, 0, &result);
+    int rc = ds_cas(space_, addr, from, to, timeout_ms_, &result);
     found = result.value;
     return rc;
 }

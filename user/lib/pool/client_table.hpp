@@ -28,7 +28,9 @@ public:
     static uint64_t address(const fabric::SpaceInfo &space);
     static uint64_t bytes(const fabric::SpaceInfo &space);
 
-    explicit ClientTable(ds_space *space) : space_(space) {}
+    /// @p timeout_ms: longest wait of an access, 0 for DS_TIMEOUT_DEFAULT.
+    explicit ClientTable(ds_space *space, uint32_t timeout_ms = 0)
+        : space_(space), timeout_ms_(timeout_ms) {}
 
     struct Entry {
         uint64_t word;
@@ -66,6 +68,7 @@ private:
     int swap(uint64_t addr, uint64_t from, uint64_t to, uint64_t &found) const;
 
     ds_space *space_;
+    uint32_t timeout_ms_;
 };
 
 }  // namespace ds::pool

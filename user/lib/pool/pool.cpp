@@ -45,7 +45,7 @@ int clear(ds_space *space, Owner owner, uint64_t place) {
     for (uint32_t server = 0; server < space->info.servers; server++)
         if (int rc = ExtentTable(space, server, scratch).reclaim(owner); rc < 0)
             return rc;
-    return ClientTable(space).release(owner, place);
+    return ClientTable(space, clear_patience_ms).release(owner, place);
 }
 
 // Fences the holder of a number, which is all that the caller needs: what cannot
@@ -177,7 +177,7 @@ Pool::~Pool() {
     // The number is free only when nothing can be done under it any more, and nothing
     // is held under it.
     if (fabric_of(space_).withdraw(space_->info) == 0 && all)
-        ClientTable(space_).release(self_, place_);
+        ClientTable(space_, clear_patience_ms).release(self_, place_);
 }
 
 uint32_t Pool::servers() const {

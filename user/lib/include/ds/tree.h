@@ -192,6 +192,8 @@ struct ds_tree_op {
  *
  * What all of them wait for goes out together: gets of any number of keys are
  * one round trip if the nodes above the leaves are cached and @depth allows it.
+ * A memory server that has not answered in the time of one operation is waited for
+ * only briefly by those that follow.
  *
  * Return: 0 if all succeeded, else the status of the first in the array that did
  * not; -EINVAL, without running any: an opcode.
