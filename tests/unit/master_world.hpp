@@ -14,18 +14,10 @@
 namespace master_test {
 
 using store_test::Client;
+using store_test::noise;
 
 constexpr uint64_t MiB = 1 << 20;
 constexpr uint32_t servers = 3;
-
-inline std::string noise(size_t length, uint64_t seed) {
-    std::string data(length, '\0');
-    for (size_t i = 0; i < length; i++) {
-        seed = seed * 6364136223846793005 + 1442695040888963407;
-        data[i] = static_cast<char>(seed >> 56);
-    }
-    return data;
-}
 
 /// A pool with a master in a process of its own, and clients; all of them see
 /// the same servers die.

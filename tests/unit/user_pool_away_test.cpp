@@ -6,6 +6,7 @@
 #include <set>
 
 #include "pool/pool.hpp"
+#include "pool/usage.hpp"
 #include "user_mortal.hpp"
 #include "user_pool.hpp"
 
@@ -93,6 +94,26 @@ void who_leaves_meanwhile_loses_nothing(void **) {
     assert_int_equal(nodes.size(), 2 * leaves - 2);  // those of the server that was there
 }
 
+// An extent that is used up cannot be given back then; it is later.
+void who_is_done_with_an_extent_keeps_it(void **) {
+    local::Formatted file(2);
+    mortal::Servers at;
+    ds::pool::Usage usage;
+    local::Client looker(file.file());
+    {
+        Member m(file.file(), at);
+        for (int i = 0; i < 32; i++)
+            m.server_of_next(0);
+        at[1].dead = true;
+        for (int i = 0; i < 40; i++)
+            assert_int_equal(m.server_of_next(20), 0);
+        at[1].dead = false;
+    }
+    assert_int_equal(ds::pool::look_at(looker.space, usage), 0);
+    assert_int_equal(usage.servers[1].owned, 0);
+    assert_int_equal(usage.servers[1].full, 1);
+}
+
 // It does not wait long for the server that has the numbers of clients.
 void who_leaves_is_not_held_up(void **) {
     local::Formatted file(2);
@@ -114,6 +135,7 @@ int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(who_does_not_answer_is_passed_over),
         cmocka_unit_test(who_leaves_meanwhile_loses_nothing),
+        cmocka_unit_test(who_is_done_with_an_extent_keeps_it),
         cmocka_unit_test(who_leaves_is_not_held_up),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);

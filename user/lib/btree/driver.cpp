@@ -183,9 +183,9 @@ void Driver::trip(std::span<Io *const> ios, uint32_t timeout_ms) {
     for (const Io *io : ios)
         ops_.insert(ops_.end(), io->ops_.begin(), io->ops_.end());
     results_.assign(ops_.size(), {});
-    uint64_t patience = now() + (timeout_ms ? timeout_ms : DS_TIMEOUT_DEFAULT) * ms;
-    space_->engine->execute(ops_, timeout_ms, results_.data());
-    bool waited = now() + last_pause >= patience;
+    uint64_t patience = now() + timeout_ms * ms;
+    int rc = space_->engine->execute(ops_, timeout_ms, results_.data());
+    bool waited = rc < 0 && now() + last_pause >= patience;
 
     counters.round_trips++;
     counters.work_requests += ops_.size();

@@ -255,6 +255,8 @@ int Pool::take_from(Region &region, uint32_t number, uint32_t server, NodeAddres
     std::optional<Held> &held = region.held[server];
     if (held && held->next == held->extent.nodes) {
         int rc = servers_[server]->give_back(held->extent.index, self_, held->next);
+        if (is_transient(rc))
+            return rc;  // it is still ours
         held.reset();
         if (rc < 0)
             return rc;
