@@ -86,6 +86,20 @@ void synchronous(void **) {
     assert_false(outside.error().unknown);
 }
 
+void the_space_says_how_long(void **) {
+    World w;
+    w.space.set_timeout(ds::Timeout(5000));
+    assert_true(w.space.fetch_add(base, 1).ok());
+    assert_true(w.space.fetch_add(base, 1, ds::Timeout(20000)).ok());
+    w.space.set_timeout(ds::default_timeout);
+    assert_true(w.space.fetch_add(base, 1).ok());
+    const auto &submits = fake::device.submits;
+    assert_int_equal(submits.size(), 3);
+    assert_in_range(submits[0].timeout_ms, 1, 5000);
+    assert_in_range(submits[1].timeout_ms, 5001, 20000);
+    assert_in_range(submits[2].timeout_ms, 20001, DS_TIMEOUT_DEFAULT);
+}
+
 void errors_name_node_and_doubt(void **) {
     World w;
     fake::device.on_op = [](const ds_op &) {
@@ -259,6 +273,7 @@ int main() {
         TEST(results),
         TEST(opening_fails_in_words),
         TEST(synchronous),
+        TEST(the_space_says_how_long),
         TEST(errors_name_node_and_doubt),
         TEST(batches),
         TEST(coroutines),

@@ -17,20 +17,32 @@ using ds::pool::Pool;
 
 constexpr uint32_t leaves = 14336;  // of a server at k = 0
 
-/// A client whose servers can go away.
+/// A process whose servers can go away.
+class Host {
+public:
+    Host(const std::string &path, const mortal::Servers &servers)
+        : fabric_(mortal::open(path, servers)) {
+        assert_int_equal(ds_space_open(fabric_, 1, DS_ACCESS_ALL, &space), 0);
+    }
+    Host(const Host &) = delete;
+    Host &operator=(const Host &) = delete;
+    ~Host() {
+        ds_space_close(space);
+        ds_fabric_close(fabric_);
+    }
+
+private:
+    ds_fabric *fabric_;
+
+public:
+    ds_space *space = nullptr;
+};
+
+/// One that is a client of the pool.
 class Member {
 public:
-    Member(const std::string &path, const mortal::Servers &servers)
-        : fabric_(mortal::open(path, servers)) {
-        assert_int_equal(ds_space_open(fabric_, 1, DS_ACCESS_ALL, &space_), 0);
-        assert_int_equal(Pool::join(space_, pool), 0);
-    }
-    Member(const Member &) = delete;
-    Member &operator=(const Member &) = delete;
-    ~Member() {
-        pool.reset();
-        ds_space_close(space_);
-        ds_fabric_close(fabric_);
+    Member(const std::string &path, const mortal::Servers &servers) : host_(path, servers) {
+        assert_int_equal(Pool::join(host_.space, pool), 0);
     }
 
     /// The server of a node that the pool gives.
@@ -40,11 +52,11 @@ public:
         return (node.addr - mortal::base) >> mortal::shift;
     }
 
-    std::unique_ptr<Pool> pool;
-
 private:
-    ds_fabric *fabric_;
-    ds_space *space_ = nullptr;
+    Host host_;
+
+public:
+    std::unique_ptr<Pool> pool;
 };
 
 // Each has an extent of 16 nodes in hand, so what it has left there is still given out.
@@ -129,6 +141,29 @@ void who_leaves_is_not_held_up(void **) {
     assert_int_equal(next.pool->self().incarnation, 2);
 }
 
+// The server with the numbers of clients is away: each call waits as long as it was told.
+void who_opens_waits_as_told(void **) {
+    local::Formatted file(2);
+    mortal::Servers at;
+    Host host(file.file(), at);
+    ds_tree_info infos[DS_TREE_MAX_ID];
+    ds_tree_options options{};
+    std::unique_ptr<Pool> pool;
+    ds_tree *tree;
+    options.size = sizeof(options);
+    options.timeout_ms = 50;
+    at[0].dead = true;
+    auto start = std::chrono::steady_clock::now();
+    ds_space_set_timeout(host.space, 50);
+    assert_int_equal(Pool::join(host.space, pool), -ENOTCONN);
+    assert_int_equal(ds_tree_create(host.space, 1), -ENOTCONN);
+    assert_int_equal(ds_tree_list(host.space, infos), -ENOTCONN);
+    assert_int_equal(ds_tree_open(host.space, 1, nullptr, &tree), -ENOTCONN);
+    ds_space_set_timeout(host.space, 0);
+    assert_int_equal(ds_tree_open(host.space, 1, &options, &tree), -ENOTCONN);
+    assert_true(std::chrono::steady_clock::now() - start < std::chrono::seconds(25));
+}
+
 }  // namespace
 
 int main() {
@@ -137,6 +172,7 @@ int main() {
         cmocka_unit_test(who_leaves_meanwhile_loses_nothing),
         cmocka_unit_test(who_is_done_with_an_extent_keeps_it),
         cmocka_unit_test(who_leaves_is_not_held_up),
+        cmocka_unit_test(who_opens_waits_as_told),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

@@ -102,6 +102,10 @@ void ds_space_close(ds_space *space) {
     delete space;
 }
 
+void ds_space_set_timeout(ds_space *space, uint32_t timeout_ms) {
+    space->timeout_ms = timeout_ms;
+}
+
 int ds_space_get_info(const ds_space *space, struct ds_space_info *info) {
     const SpaceInfo &s = space->info;
     return fill(info, {

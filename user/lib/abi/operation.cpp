@@ -17,6 +17,8 @@ int execute_one(const ds_operation &op, uint32_t timeout_ms, ds_result *result) 
         }
         return -EINVAL;
     }
+    if (timeout_ms == 0)
+        timeout_ms = op.space->timeout_ms;
     return guard([&] { return op.space->engine->execute({&op, 1}, timeout_ms, result); });
 }
 

@@ -23,12 +23,19 @@ struct ds_tree {
 
 namespace {
 
+Options options_for(const ds_space *space) {
+    Options options;
+    if (space->timeout_ms)
+        options.timeout_ms = space->timeout_ms;
+    return options;
+}
+
 int make(ds_space *space, uint32_t id, const Options &options, bool format,
          std::unique_ptr<Tree> &tree) {
     if (id == 0 || id > DS_TREE_MAX_ID)
         return -EINVAL;
     std::shared_ptr<Client> client;
-    int rc = Client::of(space, format, client);
+    int rc = Client::of(space, format, options.timeout_ms, client);
     if (rc == 0)
         tree = std::make_unique<Tree>(std::move(client), static_cast<uint16_t>(id), options);
     return rc;
@@ -78,7 +85,7 @@ int ds_tree_create(ds_space *space, uint32_t id) {
         uint64_t store;
         if (int rc = ds::store::read_label(space, store); rc != -ENOENT)
             return rc < 0 ? rc : -EBUSY;
-        if (int rc = make(space, id, {}, true, tree); rc < 0)
+        if (int rc = make(space, id, options_for(space), true, tree); rc < 0)
             return rc;
         return run(*tree, [](Tree &t) { return t.create(); });
     });
@@ -87,11 +94,12 @@ int ds_tree_create(ds_space *space, uint32_t id) {
 int ds_tree_list(ds_space *space, ds_tree_info *infos) {
     return guard([&] {
         int count = 0;
+        Options options = options_for(space);
         std::shared_ptr<Client> client;  // one for all of them
-        if (int rc = Client::of(space, false, client); rc < 0)
+        if (int rc = Client::of(space, false, options.timeout_ms, client); rc < 0)
             return rc;
         for (uint32_t id = 1; id <= DS_TREE_MAX_ID; id++) {
-            Tree tree(client, static_cast<uint16_t>(id), {});
+            Tree tree(client, static_cast<uint16_t>(id), options);
             int rc = run(tree, [](Tree &t) { return t.open(); });
             if (rc == -ENOENT)
                 continue;
@@ -108,7 +116,7 @@ int ds_tree_list(ds_space *space, ds_tree_info *infos) {
 }
 
 int ds_tree_open(ds_space *space, uint32_t id, const ds_tree_options *options, ds_tree **tree) {
-    Options o;
+    Options o = options_for(space);
     if (options) {
         ds_tree_options given;
         if (int rc = take(options, given); rc < 0)

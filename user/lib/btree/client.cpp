@@ -26,7 +26,7 @@ std::map<Key, std::weak_ptr<Client>, Before> clients;
 
 }  // namespace
 
-int Client::of(ds_space *space, bool format, std::shared_ptr<Client> &client) {
+int Client::of(ds_space *space, bool format, uint32_t timeout_ms, std::shared_ptr<Client> &client) {
     std::lock_guard guard(clients_lock);
     std::erase_if(clients, [](auto &entry) { return entry.second.expired(); });
     std::weak_ptr<Client> &known = clients[{space->engine, space->info.number}];
@@ -34,7 +34,7 @@ int Client::of(ds_space *space, bool format, std::shared_ptr<Client> &client) {
         return 0;
 
     auto made = std::make_shared<Client>();
-    made->space_.reset(new ds_space{space->engine, {}});
+    made->space_.reset(new ds_space{space->engine, {}, timeout_ms});
     fabric::Fabric &fabric = space->engine->fabric();
     int rc = fabric.open_space(space->info.number, DS_ACCESS_ALL, made->space_->info);
     if (rc < 0)

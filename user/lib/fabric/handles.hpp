@@ -14,6 +14,7 @@ class Engine;
 struct ds_space {
     std::shared_ptr<ds::fabric::Engine> engine;
     ds::fabric::SpaceInfo info;
+    uint32_t timeout_ms = 0;  // of calls that name none; 0: DS_TIMEOUT_DEFAULT
 };
 
 struct ds_buffer {

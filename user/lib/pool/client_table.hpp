@@ -28,7 +28,7 @@ public:
     static uint64_t address(const fabric::SpaceInfo &space);
     static uint64_t bytes(const fabric::SpaceInfo &space);
 
-    /// @p timeout_ms: longest wait of an access, 0 for DS_TIMEOUT_DEFAULT.
+    /// @p timeout_ms: longest wait of an access, 0 for that of @p space.
     explicit ClientTable(ds_space *space, uint32_t timeout_ms = 0)
         : space_(space), timeout_ms_(timeout_ms) {}
 

@@ -60,7 +60,7 @@ public:
     uint32_t servers() const;
 
     /// A node of 1 KiB for this height above the leaves. The servers take turns; one
-    /// that is full, or has not answered in @p timeout_ms (0: DS_TIMEOUT_DEFAULT), is
+    /// that is full, or has not answered in @p timeout_ms (0: that of the space), is
     /// passed over. Any thread. -ENOSPC; -ESHUTDOWN: fenced, which is noticed here only
     /// when an extent is used up; what the last server that was passed over said.
     int alloc_node(unsigned height, NodeAddress &node, uint32_t timeout_ms = 0);

@@ -16,7 +16,7 @@ class Scratch {
 public:
     static constexpr uint64_t bytes = 64 << 10;
 
-    /// @p timeout_ms: longest wait of an access, 0 for DS_TIMEOUT_DEFAULT.
+    /// @p timeout_ms: longest wait of an access, 0 for that of @p space.
     explicit Scratch(ds_space *space, uint32_t timeout_ms = 0)
         : space_(space), timeout_ms_(timeout_ms), buffer_(nullptr, ds_buffer_free) {}
 

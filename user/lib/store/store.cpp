@@ -44,6 +44,7 @@ int Store::open(ds_fabric *fabric, const ds_store_options &options, std::unique_
             ds_space_open(fabric, options.space ? options.space : 1, DS_ACCESS_ALL, &made->space_);
         rc < 0)
         return rc;
+    ds_space_set_timeout(made->space_, options.timeout_ms);
     struct ds_space_info info {};
     info.size = sizeof(info);
     ds_space_get_info(made->space_, &info);

@@ -119,6 +119,7 @@ Remote::Remote(const Call &call, uint32_t number, uint32_t access)
     ds_space_info info{};
 
     space_.reset(open_space(fabric_.get(), number_, access));
+    ds_space_set_timeout(space_.get(), timeout_ms_);
     info.size = sizeof(info);
     ds_space_get_info(space_.get(), &info);
     map_ = Map{info.servers, info.server_shift};

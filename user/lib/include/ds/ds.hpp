@@ -226,6 +226,12 @@ public:
         return info;
     }
 
+    /// What default_timeout means from then on to read(), write(), cas() and fetch_add(); the
+    /// asynchronous ones keep DS_TIMEOUT_DEFAULT. No other thread may use the space.
+    void set_timeout(Timeout timeout) {
+        ds_space_set_timeout(handle_.get(), detail::milliseconds(timeout));
+    }
+
     Result<void> read(uint64_t addr, Slice to, Timeout timeout = default_timeout) const {
         ds_result r;
         return done(ds_read(handle_.get(), addr, to.buffer, to.offset, to.length,

@@ -115,7 +115,7 @@ int ds_execute(struct ds_fabric *fabric, const struct ds_operation *ops, size_t 
  * @buffer: into this
  * @offset: first byte within the buffer
  * @length: bytes
- * @timeout_ms: longest wait, 0 for DS_TIMEOUT_DEFAULT
+ * @timeout_ms: longest wait, 0 for what ds_space_set_timeout() said
  * @result: written; may be NULL
  *
  * Return: as ds_execute().
@@ -130,7 +130,7 @@ int ds_read(struct ds_space *space, uint64_t addr, struct ds_buffer *buffer, uin
  * @buffer: from this
  * @offset: first byte within the buffer
  * @length: bytes
- * @timeout_ms: longest wait, 0 for DS_TIMEOUT_DEFAULT
+ * @timeout_ms: longest wait, 0 for what ds_space_set_timeout() said
  * @result: written; may be NULL
  *
  * Return: as ds_execute().
@@ -144,7 +144,7 @@ int ds_write(struct ds_space *space, uint64_t addr, struct ds_buffer *buffer, ui
  * @addr: of the word, a multiple of 8
  * @compare: value to compare with
  * @swap: value to store if it is equal
- * @timeout_ms: longest wait, 0 for DS_TIMEOUT_DEFAULT
+ * @timeout_ms: longest wait, 0 for what ds_space_set_timeout() said
  * @result: written; its value field is the old value; may be NULL
  *
  * Return: as ds_execute(); 0 also when the word was not equal.
@@ -157,7 +157,7 @@ int ds_cas(struct ds_space *space, uint64_t addr, uint64_t compare, uint64_t swa
  * @space: where
  * @addr: of the word, a multiple of 8
  * @add: value to add, modulo 2^64
- * @timeout_ms: longest wait, 0 for DS_TIMEOUT_DEFAULT
+ * @timeout_ms: longest wait, 0 for what ds_space_set_timeout() said
  * @result: written; its value field is the old value; may be NULL
  *
  * Return: as ds_execute().

@@ -38,6 +38,18 @@ int ds_space_open(struct ds_fabric *fabric, uint32_t number, uint32_t access,
 void ds_space_close(struct ds_space *space);
 
 /**
+ * ds_space_set_timeout() - longest wait of what is done with a space
+ * @space: the space
+ * @timeout_ms: 0 for DS_TIMEOUT_DEFAULT, as it is at first
+ *
+ * It is for calls whose own timeout is 0 (ds_read() and its like; not ds_execute(), whose
+ * operations may be of several spaces), for calls that have none, such as
+ * ds_tree_create(), and for each tree opened from then on without a limit of its own.
+ * No other thread may use @space meanwhile.
+ */
+void ds_space_set_timeout(struct ds_space *space, uint32_t timeout_ms);
+
+/**
  * struct ds_space_info - the shape of a space
  * @size: set by the caller to sizeof(struct ds_space_info)
  * @number: of the space

@@ -42,7 +42,8 @@ struct ds_store;
  * @space: number of its space, 0 for 1
  * @node: node of its master, 0 for 1
  * @port: service port of its master, 0 for DS_STORE_PORT
- * @timeout_ms: longest wait for the master, 0 for DS_TIMEOUT_DEFAULT
+ * @timeout_ms: longest wait for the master, and for each access to the pool's own
+ *	memory; 0 for DS_TIMEOUT_DEFAULT
  * @reserved: Must be 0
  */
 struct ds_store_options {

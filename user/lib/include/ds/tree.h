@@ -81,7 +81,8 @@ int ds_tree_list(struct ds_space *space, struct ds_tree_info *infos);
  * @size: sizeof(struct ds_tree_options)
  * @lease_ms: how long a lock is seen held by the same holder before that is fenced; 0
  *	for 1000. It must be longer than a holder may be delayed while it is well
- * @timeout_ms: longest wait of one operation, 0 for DS_TIMEOUT_DEFAULT
+ * @timeout_ms: longest wait of one operation, and of each access while the tree is
+ *	opened; 0 for what ds_space_set_timeout() said of the space
  * @reserved: 0
  * @cache_bytes: memory for copies of nodes above the leaves; 0 is legal. With
  *	DS_TREE_CACHE_DEFAULT a tree of about ten million keys is cached
