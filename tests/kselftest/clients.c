@@ -6,6 +6,7 @@
  */
 #include "ds_test.h"
 #include "ds_submit.h"
+#include "ds_failpoint.h"
 
 #define TOKEN_MAX	(1ull << 48)
 
@@ -212,4 +213,71 @@ TEST(a_fence_is_final)
 		EXPECT_EQ(before + w.done, after);
 		close(w.s.fd);
 	}
+}
+
+struct fencer {
+	struct setup	s;
+	uint64_t	token;
+};
+
+static void *fence_it(void *p)
+{
+	struct fencer *f = p;
+
+	EXPECT_OK(fence(&f->s, f->token, 0));
+	return NULL;
+}
+
+static void *read_once(void *p)
+{
+	struct setup *s = p;
+
+	EXPECT_EQ(0, run(s->fd, (struct ds_op){ READ_8(*s) }).status);
+	return NULL;
+}
+
+/*
+ * Holds a READ of the client in the module for @ms, fences the client meanwhile, and
+ * lets it read until it is refused. Return whether that was before the first READ ended.
+ */
+static bool refused_while_it_waits(int failpoint, unsigned int ms)
+{
+	struct setup victim = set_up(DS_ACCESS_ALL);
+	struct fencer f = { .s = set_up(DS_ACCESS_ALL), .token = enroll(&victim) };
+	pthread_t reading, fencing;
+	unsigned long before, hits;
+	uint64_t start = ds_now_ms();
+	char text[32];
+	bool early;
+
+	failpoint_get(failpoint, &before);
+	snprintf(text, sizeof(text), "delay %u 1", ms);
+	ASSERT_OK(failpoint_set(failpoint, text));
+	ASSERT(!pthread_create(&reading, NULL, read_once, &victim));
+	do {
+		usleep(1000);
+		failpoint_get(failpoint, &hits);
+	} while (hits == before);
+	ASSERT(!pthread_create(&fencing, NULL, fence_it, &f));
+	while (run(victim.fd, (struct ds_op){ READ_8(victim) }).status != -ESHUTDOWN)
+		;
+	early = ds_now_ms() - start < ms / 2;
+	ASSERT(!pthread_join(reading, NULL));
+	ASSERT(!pthread_join(fencing, NULL));
+	close(victim.fd);
+	close(f.s.fd);
+	return early;
+}
+
+/* Or a client with always something under way could not be fenced at all. */
+TEST(who_begins_while_a_fence_waits_is_refused)
+{
+	int failpoint = failpoint_open("chain_post");
+	bool refused = false;
+
+	/* On a machine that stands still for long the first READ may be over by then. */
+	for (unsigned int ms = 500; !refused && ms <= 4000; ms += 500)
+		refused = refused_while_it_waits(failpoint, ms);
+	EXPECT(refused);
+	ASSERT_OK(failpoint_set(failpoint, "off"));
 }

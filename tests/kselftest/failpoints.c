@@ -5,50 +5,12 @@
 #include "ds_test.h"
 #include "ds_nl.h"
 #include "ds_nl_host.h"
-
-#include <sys/mount.h>
-
-#define FAILPOINTS	"/sys/kernel/debug/ds/failpoints/"
+#include "ds_failpoint.h"
 
 static const char *const names[] = {
 	"chain_post", "chain_partial", "hello", "auth_ok", "lane_connect", "msg_send",
 	"seg_alloc", "seg_register", "seg_revoke", "attach_keys",
 };
-
-static int open_failpoint(const char *name)
-{
-	char path[128];
-	int fd;
-
-	mount("debugfs", "/sys/kernel/debug", "debugfs", 0, NULL);	/* it may be there */
-	snprintf(path, sizeof(path), FAILPOINTS "%s", name);
-	fd = open(path, O_RDWR | O_CLOEXEC);
-	if (fd < 0 && errno == ENOENT && access(FAILPOINTS, F_OK))
-		SKIP("there is no debugfs");
-	ASSERT(fd >= 0);
-	return fd;
-}
-
-static int set(int fd, const char *text)
-{
-	return write(fd, text, strlen(text)) < 0 ? -1 : 0;
-}
-
-/* The first line of the file; @hits: the number in the second. */
-static const char *get(int fd, unsigned long *hits)
-{
-	static char text[128];
-	ssize_t length = pread(fd, text, sizeof(text) - 1, 0);
-	char *end;
-
-	ASSERT(length > 0);
-	text[length] = '\0';
-	end = strchr(text, '\n');
-	ASSERT(end);
-	*end = '\0';
-	ASSERT(sscanf(end + 1, "hits %lu\n", hits) == 1);
-	return text;
-}
 
 static int add_segment(void)
 {
@@ -78,20 +40,20 @@ TEST(what_is_no_setting_is_refused_and_changes_nothing)
 		"delay 60001", "delay 1 0", "fail5", "fail,5", "fail 5 1 2 3 4 5 6 7 8 9",
 		"fail 5                                            1",
 	};
-	int fd = open_failpoint("seg_alloc");
+	int fd = failpoint_open("seg_alloc");
 	unsigned long hits;
 	size_t i;
 
-	ASSERT_OK(set(fd, "fail 71 7"));
+	ASSERT_OK(failpoint_set(fd, "fail 71 7"));
 	for (i = 0; i < ARRAY_LEN(wrong); i++) {
-		if (!EXPECT_ERR(EINVAL, set(fd, wrong[i])))
+		if (!EXPECT_ERR(EINVAL, failpoint_set(fd, wrong[i])))
 			printf("# with \"%s\"\n", wrong[i]);
-		EXPECT(!strcmp(get(fd, &hits), "fail 71 7"));
+		EXPECT(!strcmp(failpoint_get(fd, &hits), "fail 71 7"));
 	}
 	EXPECT_ERR(EINVAL, (int)write(fd, "off\0off", 7));
 	EXPECT_ERR(EFAULT, (int)write(fd, (void *)PAGE, 3));
-	EXPECT(!strcmp(get(fd, &hits), "fail 71 7"));
-	ASSERT_OK(set(fd, "off"));
+	EXPECT(!strcmp(failpoint_get(fd, &hits), "fail 71 7"));
+	ASSERT_OK(failpoint_set(fd, "off"));
 }
 
 TEST(a_setting_reads_back_as_it_was_written)
@@ -105,11 +67,11 @@ TEST(a_setting_reads_back_as_it_was_written)
 	size_t i, k;
 
 	for (i = 0; i < ARRAY_LEN(names); i++) {
-		int fd = open_failpoint(names[i]);
+		int fd = failpoint_open(names[i]);
 
 		for (k = 0; k < ARRAY_LEN(right); k++) {
-			EXPECT_OK(set(fd, right[k][0]));
-			EXPECT(!strcmp(get(fd, &hits), right[k][1]));
+			EXPECT_OK(failpoint_set(fd, right[k][0]));
+			EXPECT(!strcmp(failpoint_get(fd, &hits), right[k][1]));
 		}
 		close(fd);
 	}
@@ -117,51 +79,51 @@ TEST(a_setting_reads_back_as_it_was_written)
 
 TEST(arming_needs_cap_sys_admin)
 {
-	int fd = open_failpoint("seg_alloc");
+	int fd = failpoint_open("seg_alloc");
 	unsigned long hits;
 
 	ASSERT_OK(setresgid(65534, 65534, 65534));
 	ASSERT_OK(setresuid(65534, 65534, 65534));
 	EXPECT_ERR(EACCES, open(FAILPOINTS "seg_alloc", O_RDWR));
-	EXPECT_ERR(EPERM, set(fd, "fail 5"));
-	EXPECT_ERR(EPERM, set(fd, "off"));
-	EXPECT(!strcmp(get(fd, &hits), "off"));
+	EXPECT_ERR(EPERM, failpoint_set(fd, "fail 5"));
+	EXPECT_ERR(EPERM, failpoint_set(fd, "off"));
+	EXPECT(!strcmp(failpoint_get(fd, &hits), "off"));
 }
 
 TEST(it_fails_as_often_as_it_was_told)
 {
-	int fd = open_failpoint("seg_alloc");
+	int fd = failpoint_open("seg_alloc");
 	unsigned long before, after;
 
 	prepare_host();
-	get(fd, &before);
+	failpoint_get(fd, &before);
 	EXPECT_EQ(0, add_segment());
-	ASSERT_OK(set(fd, "fail 71 2"));
+	ASSERT_OK(failpoint_set(fd, "fail 71 2"));
 	EXPECT_EQ(-71, add_segment());
 	EXPECT(nl_answer.text[0]);
-	EXPECT(!strcmp(get(fd, &after), "fail 71 1"));
+	EXPECT(!strcmp(failpoint_get(fd, &after), "fail 71 1"));
 	EXPECT_EQ(-71, add_segment());
-	EXPECT(!strcmp(get(fd, &after), "off"));
+	EXPECT(!strcmp(failpoint_get(fd, &after), "off"));
 	EXPECT_EQ(0, add_segment());
-	get(fd, &after);
+	failpoint_get(fd, &after);
 	EXPECT_EQ(2, after - before);
 
-	ASSERT_OK(set(fd, "fail 71"));
+	ASSERT_OK(failpoint_set(fd, "fail 71"));
 	EXPECT_EQ(-71, add_segment());
 	EXPECT_EQ(-71, add_segment());
 	EXPECT_EQ(-71, add_segment());
-	ASSERT_OK(set(fd, "off"));
+	ASSERT_OK(failpoint_set(fd, "off"));
 	EXPECT_EQ(0, add_segment());
 	tidy_host();
 }
 
 TEST(it_delays)
 {
-	int fd = open_failpoint("seg_alloc");
+	int fd = failpoint_open("seg_alloc");
 	uint64_t start;
 
 	prepare_host();
-	ASSERT_OK(set(fd, "delay 300 1"));
+	ASSERT_OK(failpoint_set(fd, "delay 300 1"));
 	start = ds_now_ms();
 	EXPECT_EQ(0, add_segment());
 	/* Waits are counted in ticks: it may be one less. */
