@@ -8,6 +8,7 @@
 plan 17
 
 keys=$(counts 1000 100000)
+LOAD_LIMIT=$(counts 120 2400)
 configure
 for node in 2 3; do lend "$node" 16M > /dev/null; done
 for node in 1 2; do pool "$node" 2 3; done
