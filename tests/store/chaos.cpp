@@ -398,9 +398,7 @@ public:
         for (uint64_t i = 0; i < s.clients; i++)
             start_client(static_cast<int>(i), false);
         for (uint64_t done = 0; done < s.kills;) {
-            std::this_thread::sleep_for(
-                std::chrono::milliseconds(s.pause / 2 + random_() % (s.pause + 1)));
-            done += bury();
+            done += let_work(std::chrono::milliseconds(s.pause / 2 + random_() % (s.pause + 1)));
             if (!server_killer.empty() && !server_ && random_() % 10 == 0)
                 server_ = std::make_unique<Process>(
                     std::vector<std::string>{server_killer, std::to_string(random_() % 1000)}, "",
@@ -443,6 +441,19 @@ private:
             if (!is_kill(status) && status != 0)
                 violation("a client ended", std::to_string(status));
         }
+    }
+
+    // For so long, and until something was put: else nothing would be in danger. But not
+    // for ever, as nothing may be put while a server is away. Returns how many died.
+    uint64_t let_work(std::chrono::milliseconds pause) {
+        uint64_t before = shared->puts;
+        std::this_thread::sleep_for(pause);
+        uint64_t dead = bury();
+        for (int i = 0; i < 100 && shared->puts == before; i++) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(50));
+            dead += bury();
+        }
+        return dead;
     }
 
     // Those who are dead live again. Returns how many there were.
