@@ -13,8 +13,7 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 
 # Without cmpxchg16b: QEMU 7.2 now and then makes a double fault of one, and Linux
 # allocates memory by it when it can. Without erms: Linux would copy by `rep movsb`,
-# which TCG does byte by byte (a third of the speed). Without xsave: less to keep at
-# each switch.
+# which TCG does byte by byte. Without xsave: less to keep at each switch.
 CPU = "max,-cx16,-erms,-xsave"
 # TCG on a busy host stalls for long; only real hangs shall look like hangs.
 KERNEL_LINE = ("console=ttyS0 panic=-1 oops=panic mitigations=off nokaslr no5lvl audit=0 "
