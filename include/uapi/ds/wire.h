@@ -9,6 +9,7 @@
 #define _UAPI_DS_WIRE_H
 
 #include <linux/types.h>
+#include <ds/packet.h>
 
 #define DS_WIRE_MAGIC		0x4453	/* "SD" in a dump: bytes 53 44 */
 #define DS_WIRE_VERSION		1	/* the only version so far */
@@ -132,12 +133,14 @@ enum ds_msg_type {
  * @DS_SERVICE_SEGMENT: struct ds_seg_req
  * @DS_SERVICE_REVOKE: struct ds_seg_revoke, from the owner to an attacher
  * @DS_SERVICE_FENCE: struct ds_fence_req
+ * @DS_SERVICE_PACKET: packets of ds/packet.h, version 2; programs may send to it
  */
 enum ds_service {
 	DS_SERVICE_LINK = 0,
 	DS_SERVICE_SEGMENT = 1,
 	DS_SERVICE_REVOKE = 2,
 	DS_SERVICE_FENCE = 3,
+	DS_SERVICE_PACKET = 4,
 };
 
 /**
