@@ -15,7 +15,7 @@
  *  memory		ds_alloc (zeroed, may sleep, NULL if there is none), ds_free,
  *			memcpy, memset, memcmp
  *  time		ds_mono_ns
- *  checks		crc32c (seed in, no inversion), hash_64, ilog2
+ *  checks		crc32c (seed in, no inversion), hash_64, ilog2, ds_siphash
  *  the rest		static_assert, ARRAY_SIZE, container_of, min, max,
  *			ds_array_index_nospec, errno numbers
  */
@@ -38,6 +38,7 @@
 #include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/nospec.h>
+#include <linux/siphash.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
 #include <linux/string.h>
@@ -56,6 +57,15 @@
 
 #define ds_mono_ns()			ktime_get_ns()
 #define ds_array_index_nospec(i, n)	array_index_nospec(i, n)
+
+/* SipHash-2-4 under a key of 16 bytes. */
+static inline u64 ds_siphash(const void *data, size_t length, const u8 *key)
+{
+	siphash_key_t k;
+
+	memcpy(k.key, key, sizeof(k.key));	/* little-endian, as the machine */
+	return siphash(data, length, &k);
+}
 
 #else /* user space */
 
@@ -135,6 +145,57 @@ static inline u32 crc32c(u32 crc, const void *data, unsigned int length)
 		crc = crc >> 4 ^ step[crc & 15];
 	}
 	return crc;
+}
+
+static inline u64 ds_siphash_rotate(u64 x, unsigned int bits)
+{
+	return x << bits | x >> (64 - bits);
+}
+
+static inline void ds_siphash_rounds(u64 v[4], int rounds)
+{
+	while (rounds--) {
+		v[0] += v[1];
+		v[2] += v[3];
+		v[1] = ds_siphash_rotate(v[1], 13) ^ v[0];
+		v[3] = ds_siphash_rotate(v[3], 16) ^ v[2];
+		v[0] = ds_siphash_rotate(v[0], 32);
+		v[2] += v[1];
+		v[0] += v[3];
+		v[1] = ds_siphash_rotate(v[1], 17) ^ v[2];
+		v[3] = ds_siphash_rotate(v[3], 21) ^ v[0];
+		v[2] = ds_siphash_rotate(v[2], 32);
+	}
+}
+
+/* SipHash-2-4 (Aumasson, Bernstein, 2012) under a key of 16 bytes. */
+static inline u64 ds_siphash(const void *data, size_t length, const u8 *key)
+{
+	const u8 *p = (const u8 *)data;
+	u64 k[2], v[4], word;
+	size_t left;
+
+	memcpy(k, key, sizeof(k));
+	v[0] = k[0] ^ 0x736f6d6570736575ull;
+	v[1] = k[1] ^ 0x646f72616e646f6dull;
+	v[2] = k[0] ^ 0x6c7967656e657261ull;
+	v[3] = k[1] ^ 0x7465646279746573ull;
+	for (left = length; left >= sizeof(word); left -= sizeof(word)) {
+		memcpy(&word, p, sizeof(word));
+		p += sizeof(word);
+		v[3] ^= word;
+		ds_siphash_rounds(v, 2);
+		v[0] ^= word;
+	}
+	word = 0;
+	memcpy(&word, p, left);
+	word |= (u64)length << 56;
+	v[3] ^= word;
+	ds_siphash_rounds(v, 2);
+	v[0] ^= word;
+	v[2] ^= 0xff;
+	ds_siphash_rounds(v, 4);
+	return v[0] ^ v[1] ^ v[2] ^ v[3];
 }
 
 static inline u32 hash_64(u64 value, unsigned int bits)

@@ -133,12 +133,14 @@ enum ds_packet_status {
 #define DS_PACKET_SPACES	65536u	/* spaces of a host; version 1 names the first 256 */
 
 #define DS_PACKET2_REPLY	(1u << 0)	/* in flags */
-#define DS_PACKET2_MAC		(1u << 1)	/* @mac is filled */
+#define DS_PACKET2_MAC		(1u << 1)	/* there is a MAC */
 
 #define DS_PACKET_KEY_LEN	16	/* bytes of a space's SipHash key */
 
 /**
  * struct ds_packet2_header - head of a packet, followed by @part bytes of data
+ * @mac: with DS_PACKET2_MAC SipHash-2-4 of all behind it, under the space's key; else 0
+ * @crc: CRC32C of all behind it (from ~0, inverted at the end)
  * @magic: DS_PACKET2_MAGIC
  * @version: DS_PACKET2_VERSION
  * @opcode: enum ds_packet_op
@@ -149,19 +151,19 @@ enum ds_packet_status {
  * @tenant: whom the space must belong to
  * @space: number of the space
  * @part: bytes of data in this packet; requests to READ: bytes that are wanted
+ * @reserved2: 0
  * @session: from OPEN; needed by all that change something
  * @seq: number of the change within the session, from 1, each used once; else 0
  * @address: virtual
  * @length: bytes of the whole range
  * @offset: of this packet's part in the range
- * @crc: CRC32C of header and data, with @crc and @mac 0, inverted at both ends
- * @reserved2: 0
- * @mac: SipHash-2-4 of header and data, with @mac 0, under the space's key
  *
  * On UDP a packet is a datagram. On a peer connection a message holds one packet
  * or more; each begins at a multiple of eight bytes.
  */
 struct ds_packet2_header {
+	__le64 mac;
+	__le32 crc;
 	__le16 magic;
 	__u8 version;
 	__u8 opcode;
@@ -172,14 +174,12 @@ struct ds_packet2_header {
 	__le32 tenant;
 	__le32 space;
 	__le32 part;
+	__le32 reserved2;
 	__le64 session;
 	__le64 seq;
 	__le64 address;
 	__le64 length;
 	__le64 offset;
-	__le32 crc;
-	__le32 reserved2;
-	__le64 mac;
 } __attribute__((packed));
 
 /**
