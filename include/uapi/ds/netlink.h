@@ -35,7 +35,7 @@
  * @DS_CMD_PEER_DEL: do: DS_A_NODE or the address; waits until drained
  * @DS_CMD_PEER_GET: dump: peers that this host connects to, and hosts connected to it
  * @DS_CMD_SEG_ADD: do: DS_A_LENGTH, DS_A_DOMAIN, optionally DS_A_ACCESS,
- *	DS_A_NUMA_NODE, DS_A_NAME; gives DS_A_SEGMENT
+ *	DS_A_NUMA_NODE, DS_A_NAME, DS_A_FD; gives DS_A_SEGMENT
  * @DS_CMD_SEG_DEL: do: DS_A_SEGMENT; returns when no peer can reach its pages
  * @DS_CMD_SEG_REVOKE: do: DS_A_SEGMENT; takes all attachers' keys away, keeps the data
  * @DS_CMD_SEG_GET: dump: segments of this host
@@ -49,6 +49,18 @@
  * @DS_CMD_FILE_GET: dump: open /dev/ds, by process (what keeps the module loaded)
  * @DS_CMD_STAT_GET: dump: counters, one a message: DS_A_OBJECT, DS_A_NAME, DS_A_VALUE
  * @DS_CMD_EVENT: multicast: DS_A_EVENT and what identifies the object
+ * @DS_CMD_RDM_SPACE_ADD: do: DS_A_RDM_SPACE, DS_A_SEGMENT, optionally DS_A_LENGTH (else
+ *	the segment's), DS_A_KIND, DS_A_PAGE_SHIFT, DS_A_TENANT, DS_A_ACCESS, DS_A_MAC_KEY
+ * @DS_CMD_RDM_SPACE_DEL: do: DS_A_RDM_SPACE; no request is at work when it returns
+ * @DS_CMD_RDM_SPACE_GET: dump: spaces of the packet service
+ * @DS_CMD_RDM_LISTEN_ADD: do: DS_A_WIRE, DS_A_IPV4, optionally DS_A_PORT, DS_A_FLAGS
+ * @DS_CMD_RDM_LISTEN_DEL: do: DS_A_WIRE, DS_A_IPV4, optionally DS_A_PORT
+ * @DS_CMD_RDM_LISTEN_GET: dump: where packets are received by UDP
+ * @DS_CMD_RDM_PEER_ADD: do: DS_A_IPV4, optionally DS_A_TENANT: the host may send packets
+ * @DS_CMD_RDM_PEER_DEL: do: DS_A_IPV4
+ * @DS_CMD_RDM_PEER_GET: dump: hosts that may
+ * @DS_CMD_RDM_SELFTEST: do: optionally DS_A_VALUE, requests; drives the service with
+ *	packets of its own and gives DS_A_PASSED and DS_A_FAILED
  */
 enum ds_cmd {
 	DS_CMD_UNSPEC = 0,
@@ -74,6 +86,16 @@ enum ds_cmd {
 	DS_CMD_FILE_GET = 20,
 	DS_CMD_STAT_GET = 21,
 	DS_CMD_EVENT = 22,
+	DS_CMD_RDM_SPACE_ADD = 23,
+	DS_CMD_RDM_SPACE_DEL = 24,
+	DS_CMD_RDM_SPACE_GET = 25,
+	DS_CMD_RDM_LISTEN_ADD = 26,
+	DS_CMD_RDM_LISTEN_DEL = 27,
+	DS_CMD_RDM_LISTEN_GET = 28,
+	DS_CMD_RDM_PEER_ADD = 29,
+	DS_CMD_RDM_PEER_DEL = 30,
+	DS_CMD_RDM_PEER_GET = 31,
+	DS_CMD_RDM_SELFTEST = 32,
 };
 
 /**
@@ -110,13 +132,32 @@ enum ds_cmd {
  * @DS_A_VALUE: u64, a counter's value
  * @DS_A_EVENT: u32, enum ds_event
  * @DS_A_ATTACHED: u32, attachers of a segment, or attached servers of a space
- * @DS_A_FLAGS: u32, of a segment: DS_SEG_* of ds/ioctl.h
+ * @DS_A_FLAGS: u32, of a segment: DS_SEG_* of ds/ioctl.h; of a listener: DS_RDM_*
  * @DS_A_VERSION: string, version of the module
  * @DS_A_LANES: u32, bulk queue pairs to a peer
  * @DS_A_RTT_NS: u64, smoothed round trip of a peer's control messages
  * @DS_A_MTU: u32, path MTU in bytes
  * @DS_A_BUFS: u32, buffers of an open file
  * @DS_A_CHUNKS: u32, memory regions of a segment or an attachment
+ * @DS_A_RDM_SPACE: u32, number of a space of the packet service, 0 to 65535; wire
+ *	version 1 reaches those up to 255
+ * @DS_A_TENANT: u32, whose the space is, default 0; of a peer: the only one for whom it
+ *	may speak
+ * @DS_A_KIND: u32, enum ds_packet_kind of ds/packet.h, default DS_PACKET_HASH
+ * @DS_A_PAGE_SHIFT: u32, log2 of a page's bytes, 12 to 21, default 12
+ * @DS_A_MAC_KEY: binary, DS_PACKET_KEY_LEN; never given back
+ * @DS_A_KEYED: u8, 1 if a space has a key
+ * @DS_A_WIRE: u32, version of packets, 1 or 2
+ * @DS_A_FD: u32, file of the caller that stands behind a segment: its content is read
+ *	first, and WRITE_PERSISTENT reaches it
+ * @DS_A_ALLOCATIONS: u64, of a space
+ * @DS_A_FREE: u64, bytes of a space that are free
+ * @DS_A_LARGEST: u64, bytes of its longest free block
+ * @DS_A_GENERATION: u32, of its addresses
+ * @DS_A_TABLE: u64, bytes of its translation
+ * @DS_A_SESSIONS: u32, open sessions of a space
+ * @DS_A_PASSED: u64, requests of a selftest that were answered rightly
+ * @DS_A_FAILED: u64, the others
  */
 enum ds_attr {
 	DS_A_UNSPEC = 0,
@@ -158,9 +199,27 @@ enum ds_attr {
 	DS_A_MTU = 36,
 	DS_A_BUFS = 37,
 	DS_A_CHUNKS = 38,
+	DS_A_RDM_SPACE = 39,
+	DS_A_TENANT = 40,
+	DS_A_KIND = 41,
+	DS_A_PAGE_SHIFT = 42,
+	DS_A_MAC_KEY = 43,
+	DS_A_KEYED = 44,
+	DS_A_WIRE = 45,
+	DS_A_FD = 46,
+	DS_A_ALLOCATIONS = 47,
+	DS_A_FREE = 48,
+	DS_A_LARGEST = 49,
+	DS_A_GENERATION = 50,
+	DS_A_TABLE = 51,
+	DS_A_SESSIONS = 52,
+	DS_A_PASSED = 53,
+	DS_A_FAILED = 54,
 };
 
-#define DS_A_MAX	DS_A_CHUNKS
+#define DS_A_MAX	DS_A_FAILED
+
+#define DS_RDM_ANSWER_WRITES	(1u << 0)	/* wire version 1: WRITE is answered */
 
 /**
  * enum ds_peer_state - DS_A_STATE of a peer

@@ -107,7 +107,23 @@ constexpr Type type_of() {
     X(RTT_NS, rtt_ns, uint64_t)             \
     X(MTU, mtu, uint32_t)                   \
     X(BUFS, bufs, uint32_t)                 \
-    X(CHUNKS, chunks, uint32_t)
+    X(CHUNKS, chunks, uint32_t)             \
+    X(RDM_SPACE, rdm_space, uint32_t)       \
+    X(TENANT, tenant, uint32_t)             \
+    X(KIND, kind, uint32_t)                 \
+    X(PAGE_SHIFT, page_shift, uint32_t)     \
+    X(MAC_KEY, mac_key, Bytes)              \
+    X(KEYED, keyed, uint8_t)                \
+    X(WIRE, wire, uint32_t)                 \
+    X(FD, fd, uint32_t)                     \
+    X(ALLOCATIONS, allocations, uint64_t)   \
+    X(FREE, free, uint64_t)                 \
+    X(LARGEST, largest, uint64_t)           \
+    X(GENERATION, generation, uint32_t)     \
+    X(TABLE, table, uint64_t)               \
+    X(SESSIONS, sessions, uint32_t)         \
+    X(PASSED, passed, uint64_t)             \
+    X(FAILED, failed, uint64_t)
 
 /// attr::node, attr::segment, ...: typed names for Message::put() and get().
 namespace attr {
