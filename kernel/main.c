@@ -24,7 +24,11 @@
 #include "netlink.h"
 #include "params.h"
 #include "peer.h"
+#include "rdm/caller.h"
 #include "rdm/fence.h"
+#include "rdm/packet_msg.h"
+#include "rdm/packet_udp.h"
+#include "rdm/rdm_space.h"
 #include "rdm/segment.h"
 #include "rdm/space.h"
 #include "tokens.h"
@@ -153,6 +157,14 @@ static struct notifier_block ds_suspend_nb = {
 	.notifier_call = ds_suspend,
 };
 
+/* No packet comes any more, then the spaces go. */
+static void ds_packet_exit(void)
+{
+	ds_udp_exit();
+	ds_callers_exit();
+	ds_rdm_space_exit();
+}
+
 static int __init ds_init(void)
 {
 	int err;
@@ -193,9 +205,12 @@ static int __init ds_init(void)
 	err = ds_fence_init();
 	if (err)
 		goto err_space;
-	err = ds_conn_init();
+	err = ds_packet_msg_init();
 	if (err)
 		goto err_fence;
+	err = ds_conn_init();
+	if (err)
+		goto err_packet_msg;
 	err = ds_device_init();
 	if (err)
 		goto err_conn;
@@ -225,10 +240,13 @@ err_chardev:
 err_netlink:
 	ds_netlink_exit();
 	ds_peer_exit();
+	ds_packet_exit();
 err_device:
 	ds_device_exit();
 err_conn:
 	ds_conn_exit();
+err_packet_msg:
+	ds_packet_msg_exit();
 err_fence:
 	ds_fence_exit();
 err_space:
@@ -261,9 +279,11 @@ static void __exit ds_exit(void)
 	ds_chardev_exit();
 	ds_peer_exit();		/* commands that wait for a peer end, too */
 	ds_netlink_exit();
+	ds_packet_exit();
 	ds_conn_close_device(NULL, "the module is unloaded");
 	ds_device_exit();
 	ds_conn_exit();
+	ds_packet_msg_exit();
 	ds_fence_exit();
 	ds_space_exit();
 	ds_segment_exit();

@@ -17,17 +17,20 @@
 #include <net/ipv6.h>
 #include <uapi/ds/ioctl.h>
 #include <uapi/ds/layout.h>
+#include <uapi/ds/packet.h>
 #include "domain.h"
 #include "netlink.h"
 #include "netlink_family.h"
 #include "params.h"
 #include "peer.h"
+#include "rdm/backing.h"
 #include "rdm/segment.h"
 #include "rdm/space.h"
 
 #define DS_TIMEOUT_MS		10000
 #define DS_MAX_TIMEOUT_MS	20000
 #define DS_MIN_LENGTH		4096
+#define DS_MAX_SELFTEST		1000000
 
 static struct netlink_range_validation ds_u16_range = { .min = 1, .max = U16_MAX };
 
@@ -52,6 +55,16 @@ static const struct nla_policy ds_policy[DS_A_MAX + 1] = {
 						   DS_LAYOUT_SERVER_SHIFT + DS_LAYOUT_MAX_K),
 	[DS_A_SERVER]		= NLA_POLICY_MAX(NLA_U32, DS_LAYOUT_MAX_SERVERS - 1),
 	[DS_A_UID]		= { .type = NLA_U32 },
+	[DS_A_FLAGS]		= NLA_POLICY_MAX(NLA_U32, DS_RDM_ANSWER_WRITES),
+	[DS_A_VALUE]		= NLA_POLICY_RANGE(NLA_U64, 1, DS_MAX_SELFTEST),
+	[DS_A_RDM_SPACE]	= NLA_POLICY_MAX(NLA_U32, DS_PACKET_SPACES - 1),
+	[DS_A_TENANT]		= { .type = NLA_U32 },
+	[DS_A_KIND]		= NLA_POLICY_MAX(NLA_U32, DS_PACKET_HASH),
+	[DS_A_PAGE_SHIFT]	= NLA_POLICY_RANGE(NLA_U32, DS_PACKET_PAGE_SHIFT_MIN,
+						   DS_PACKET_PAGE_SHIFT_MAX),
+	[DS_A_MAC_KEY]		= NLA_POLICY_EXACT_LEN(DS_PACKET_KEY_LEN),
+	[DS_A_WIRE]		= NLA_POLICY_RANGE(NLA_U32, 1, 2),
+	[DS_A_FD]		= { .type = NLA_U32 },
 };
 
 /* What to say when a command lacks an attribute that it needs. */
@@ -65,11 +78,14 @@ static const char *const ds_missing[DS_A_MAX + 1] = {
 	[DS_A_SERVERS]		= "the number of servers (DS_A_SERVERS) is missing",
 	[DS_A_SERVER_SHIFT]	= "the size of a server (DS_A_SERVER_SHIFT) is missing",
 	[DS_A_SERVER]		= "the server's index (DS_A_SERVER) is missing",
+	[DS_A_IPV4]		= "the host's address (DS_A_IPV4) is missing",
+	[DS_A_RDM_SPACE]	= "the space's number (DS_A_RDM_SPACE) is missing",
+	[DS_A_WIRE]		= "the version of the packets (DS_A_WIRE) is missing",
 };
 
 /* ---- replies ---- */
 
-static struct sk_buff *ds_reply_begin(struct genl_info *info, void **hdr)
+struct sk_buff *ds_reply_begin(struct genl_info *info, void **hdr)
 {
 	struct sk_buff *skb = genlmsg_new(GENLMSG_DEFAULT_SIZE, GFP_KERNEL);
 
@@ -84,7 +100,7 @@ static struct sk_buff *ds_reply_begin(struct genl_info *info, void **hdr)
 }
 
 /* @err: the command failed, or an attribute did not fit. */
-static int ds_reply_end(struct genl_info *info, struct sk_buff *skb, void *hdr, int err)
+int ds_reply_end(struct genl_info *info, struct sk_buff *skb, void *hdr, int err)
 {
 	if (err) {
 		nlmsg_free(skb);
@@ -96,7 +112,7 @@ static int ds_reply_end(struct genl_info *info, struct sk_buff *skb, void *hdr, 
 
 /* ---- optional attributes ---- */
 
-static u32 ds_get_u32(struct genl_info *info, int attr, u32 otherwise)
+u32 ds_get_u32(struct genl_info *info, int attr, u32 otherwise)
 {
 	return info->attrs[attr] ? nla_get_u32(info->attrs[attr]) : otherwise;
 }
@@ -290,10 +306,18 @@ static int ds_seg_add_cmd(struct genl_info *info)
 			return err;
 	}
 
+	if (attrs[DS_A_FD]) {
+		attr.file = ds_backing_open(nla_get_u32(attrs[DS_A_FD]), info->extack);
+		if (IS_ERR(attr.file))
+			return PTR_ERR(attr.file);
+	}
 	skb = ds_reply_begin(info, &hdr);
-	if (!skb)
+	if (!skb) {
+		ds_backing_close(attr.file);
 		return -ENOMEM;
+	}
 	seg = ds_segment_create(&attr, &id, info->extack);
+	ds_backing_close(attr.file);
 	if (IS_ERR(seg))
 		return ds_reply_end(info, skb, hdr, PTR_ERR(seg));
 	err = nla_put_u64_64bit(skb, DS_A_SEGMENT, id, DS_A_PAD);
@@ -387,7 +411,8 @@ static const struct ds_command ds_commands[] = {
 			      DS_A(NODE) | DS_A(IPV4) | DS_A(IPV6) | DS_A(PORT),
 			      DS_CMD_PEER_GET },
 	[DS_CMD_SEG_ADD] = { ds_seg_add_cmd, DS_A(LENGTH) | DS_A(DOMAIN),
-			     DS_A(ACCESS) | DS_A(NUMA_NODE) | DS_A(NAME), DS_CMD_SEG_GET },
+			     DS_A(ACCESS) | DS_A(NUMA_NODE) | DS_A(NAME) | DS_A(FD),
+			     DS_CMD_SEG_GET },
 	[DS_CMD_SEG_DEL] = { ds_seg_del_cmd, DS_A(SEGMENT), 0, DS_CMD_SEG_GET },
 	[DS_CMD_SEG_REVOKE] = { ds_seg_revoke_cmd, DS_A(SEGMENT) },
 	[DS_CMD_SPACE_ADD] = { ds_space_add_cmd,
@@ -399,6 +424,20 @@ static const struct ds_command ds_commands[] = {
 				DS_A(TIMEOUT_MS), DS_CMD_ATTACH_GET },
 	[DS_CMD_ATTACH_DEL] = { ds_attach_del_cmd, DS_A(SPACE) | DS_A(SERVER), 0,
 				DS_CMD_ATTACH_GET },
+	[DS_CMD_RDM_SPACE_ADD] = { ds_rdm_space_add_cmd, DS_A(RDM_SPACE) | DS_A(SEGMENT),
+				   DS_A(LENGTH) | DS_A(KIND) | DS_A(PAGE_SHIFT) |
+				   DS_A(TENANT) | DS_A(ACCESS) | DS_A(MAC_KEY),
+				   DS_CMD_RDM_SPACE_GET },
+	[DS_CMD_RDM_SPACE_DEL] = { ds_rdm_space_del_cmd, DS_A(RDM_SPACE), 0,
+				   DS_CMD_RDM_SPACE_GET },
+	[DS_CMD_RDM_LISTEN_ADD] = { ds_rdm_listen_add_cmd, DS_A(WIRE) | DS_A(IPV4),
+				    DS_A(PORT) | DS_A(FLAGS), DS_CMD_RDM_LISTEN_GET },
+	[DS_CMD_RDM_LISTEN_DEL] = { ds_rdm_listen_del_cmd, DS_A(WIRE) | DS_A(IPV4),
+				    DS_A(PORT), DS_CMD_RDM_LISTEN_GET },
+	[DS_CMD_RDM_PEER_ADD] = { ds_rdm_peer_add_cmd, DS_A(IPV4), DS_A(TENANT),
+				  DS_CMD_RDM_PEER_GET },
+	[DS_CMD_RDM_PEER_DEL] = { ds_rdm_peer_del_cmd, DS_A(IPV4), 0, DS_CMD_RDM_PEER_GET },
+	[DS_CMD_RDM_SELFTEST] = { ds_rdm_selftest_cmd, 0, DS_A(VALUE) },
 };
 
 /* Each attribute is known to the command and given once, none is missing. */
@@ -504,6 +543,16 @@ static const struct genl_small_ops ds_ops[] = {
 	DS_DUMP(ATTACH_GET),
 	DS_DUMP(FILE_GET),
 	DS_DUMP(STAT_GET),
+	DS_CHANGE(RDM_SPACE_ADD),
+	DS_CHANGE(RDM_SPACE_DEL),
+	DS_DUMP(RDM_SPACE_GET),
+	DS_CHANGE(RDM_LISTEN_ADD),
+	DS_CHANGE(RDM_LISTEN_DEL),
+	DS_DUMP(RDM_LISTEN_GET),
+	DS_CHANGE(RDM_PEER_ADD),
+	DS_CHANGE(RDM_PEER_DEL),
+	DS_DUMP(RDM_PEER_GET),
+	DS_CHANGE(RDM_SELFTEST),
 };
 
 static const struct genl_multicast_group ds_groups[] = {

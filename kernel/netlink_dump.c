@@ -25,23 +25,8 @@
 #include "stats.h"
 #include "verbs.h"
 
-/**
- * struct ds_dump - a call of a dump
- * @skb: buffer to fill
- * @cb: state of the dump; args[0] is the number of objects given so far
- * @get: its command
- * @index: number of the object that the walk has reached
- */
-struct ds_dump {
-	struct sk_buff		*skb;
-	struct netlink_callback	*cb;
-	u8			get;
-	unsigned long		index;
-};
-
-/* Give one object by @put, unless it was given before. -EMSGSIZE: no room. */
-static int ds_dump_object(struct ds_dump *dump, int (*put)(struct sk_buff *skb, void *object),
-			  void *object)
+int ds_dump_object(struct ds_dump *dump, int (*put)(struct sk_buff *skb, void *object),
+		   void *object)
 {
 	struct netlink_callback *cb = dump->cb;
 	void *hdr;
@@ -368,20 +353,21 @@ static int ds_put_counter(struct sk_buff *skb, void *object)
 	       nla_put_u64_64bit(skb, DS_A_VALUE, counter->value, DS_A_PAD);
 }
 
+int ds_dump_counter(struct ds_dump *dump, const char *object, const char *name, u64 value)
+{
+	struct ds_dump_counter counter = { .object = object, .name = name, .value = value };
+
+	return ds_dump_object(dump, ds_put_counter, &counter);
+}
+
 static int ds_dump_counters(struct ds_dump *dump, const char *object, struct ds_stats *stats)
 {
 	int err = 0;
 	int i;
 
-	for (i = 0; i < DS_STAT_COUNT && !err; i++) {
-		struct ds_dump_counter counter = {
-			.object = object,
-			.name = ds_stat_names[i],
-			.value = atomic64_read(&stats->n[i]),
-		};
-
-		err = ds_dump_object(dump, ds_put_counter, &counter);
-	}
+	for (i = 0; i < DS_STAT_COUNT && !err; i++)
+		err = ds_dump_counter(dump, object, ds_stat_names[i],
+				      atomic64_read(&stats->n[i]));
 	return err;
 }
 
@@ -407,7 +393,8 @@ static int ds_dump_stats(struct ds_dump *dump)
 {
 	return ds_dump_counters(dump, "module", &ds_stats) ?:
 	       ds_peer_for_each(ds_dump_peer_stats, dump) ?:
-	       ds_conn_each_server(ds_dump_server_conn_stats, dump);
+	       ds_conn_each_server(ds_dump_server_conn_stats, dump) ?:
+	       ds_dump_rdm_stats(dump);
 }
 
 static int (*const ds_dumps[])(struct ds_dump *dump) = {
@@ -419,6 +406,9 @@ static int (*const ds_dumps[])(struct ds_dump *dump) = {
 	[DS_CMD_ATTACH_GET]	= ds_dump_attaches,
 	[DS_CMD_FILE_GET]	= ds_dump_files,
 	[DS_CMD_STAT_GET]	= ds_dump_stats,
+	[DS_CMD_RDM_SPACE_GET]	= ds_dump_rdm_spaces,
+	[DS_CMD_RDM_LISTEN_GET]	= ds_dump_rdm_listeners,
+	[DS_CMD_RDM_PEER_GET]	= ds_dump_rdm_peers,
 };
 
 int ds_netlink_dumpit(struct sk_buff *skb, struct netlink_callback *cb)

@@ -410,6 +410,13 @@ free:
 	return err;
 }
 
+/* Most services below the programs' are for kernels only. */
+static bool ds_port_may_send(u32 service)
+{
+	return service == DS_SERVICE_PACKET ||
+	       (service >= DS_SERVICE_USER_FIRST && service <= DS_SERVICE_USER_LAST);
+}
+
 int ds_port_send(struct ds_ioc_msg_send *arg)
 {
 	bool one_way = arg->flags & DS_SEND_ONE_WAY;
@@ -417,8 +424,7 @@ int ds_port_send(struct ds_ioc_msg_send *arg)
 	void *data;
 	int err;
 
-	/* The services below are the kernels' own. */
-	if (arg->service < DS_SERVICE_USER_FIRST || arg->service > DS_SERVICE_USER_LAST ||
+	if (!ds_port_may_send(arg->service) ||
 	    (one_way && (arg->reply || arg->reply_size)))
 		return -EINVAL;
 	data = ds_port_copy_in(arg->data, arg->length);

@@ -28,4 +28,11 @@ const char *const ds_stat_names[DS_STAT_COUNT] = {
 	[DS_STAT_HANDSHAKES_REFUSED]	= "handshakes_refused",
 	[DS_STAT_KEYS_REGISTERED]	= "keys_registered",
 	[DS_STAT_KEYS_REVOKED]		= "keys_revoked",
+	[DS_STAT_PACKETS_RECEIVED]	= "packets_received",
+	[DS_STAT_PACKETS_SENT]		= "packets_sent",
+	[DS_STAT_PACKETS_UNSENT]	= "packets_unsent",
+	[DS_STAT_PACKETS_MALFORMED]	= "packets_malformed",
+	[DS_STAT_PACKETS_STRANGERS]	= "packets_strangers",
+	[DS_STAT_PACKETS_FORGED]	= "packets_forged",
+	[DS_STAT_PACKETS_QUEUE_FULL]	= "packets_queue_full",
 };

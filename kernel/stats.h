@@ -30,6 +30,13 @@ enum ds_stat {
 	DS_STAT_HANDSHAKES_REFUSED,
 	DS_STAT_KEYS_REGISTERED,	/* memory regions made reachable, ever */
 	DS_STAT_KEYS_REVOKED,
+	DS_STAT_PACKETS_RECEIVED,	/* of the packet service */
+	DS_STAT_PACKETS_SENT,
+	DS_STAT_PACKETS_UNSENT,		/* answers that the network did not take */
+	DS_STAT_PACKETS_MALFORMED,	/* no packet at all: no answer */
+	DS_STAT_PACKETS_STRANGERS,	/* from hosts that may not */
+	DS_STAT_PACKETS_FORGED,		/* without the right MAC: no answer */
+	DS_STAT_PACKETS_QUEUE_FULL,	/* their sender had too many waiting */
 	DS_STAT_COUNT
 };
 

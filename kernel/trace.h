@@ -12,10 +12,11 @@
  *	trace_ds_op(u32 space, u8 opcode, u64 addr, u32 length, u32 node)
  *	trace_ds_op_done(u32 node, u8 opcode, int status, u8 outcome)
  *	trace_ds_msg(bool sent, u32 node, u8 type, u16 service, u32 length, u64 seq)
+ *	trace_ds_packet(u32 wire, u64 caller, const struct ds_packet *packet)
  *
  * @node is 0 where it is not known yet. @first_opcode is an enum ib_wr_opcode,
- * @status 0 or a negative errno; all other numbers are those of the uapi.
- * Strings may be NULL and are cut at the length of their field.
+ * @status 0 or a negative errno, @caller an IPv4 address or a node; all other numbers
+ * are those of the uapi. Strings may be NULL and are cut at the length of their field.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM ds
@@ -29,6 +30,7 @@
 #include <uapi/ds/ioctl.h>
 #include <uapi/ds/netlink.h>
 #include <uapi/ds/wire.h>
+#include "rdm/packet.h"
 
 /* Arrays, because __assign_str() takes other arguments on 6.12 than on 6.1. */
 #define DS_TRACE_WHAT	16
@@ -285,6 +287,34 @@ TRACE_EVENT(ds_msg,
 		      __entry->sent ? "sent" : "received", __entry->node,
 		      ds_show_msg_type(__entry->type), __entry->service, __entry->length,
 		      __entry->seq)
+);
+
+/* ---- packets ---- */
+
+TRACE_EVENT(ds_packet,
+	    TP_PROTO(u32 wire, u64 caller, const struct ds_packet *packet),
+	    TP_ARGS(wire, caller, packet),
+	    TP_STRUCT__entry(__field(u64, caller)
+			     __field(u64, address)
+			     __field(u64, length)
+			     __field(u64, seq)
+			     __field(u32, wire)
+			     __field(u32, space)
+			     __field(u16, status)
+			     __field(u8, op)
+	    ),
+	    TP_fast_assign(__entry->caller = caller;
+			   __entry->address = packet->address;
+			   __entry->length = packet->length;
+			   __entry->seq = packet->seq;
+			   __entry->wire = wire;
+			   __entry->space = packet->space;
+			   __entry->status = packet->status;
+			   __entry->op = packet->op;
+	    ),
+	    TP_printk("wire=%u caller=%#llx space=%u op=%u address=%#llx length=%llu seq=%llu status=%u",
+		      __entry->wire, __entry->caller, __entry->space, __entry->op,
+		      __entry->address, __entry->length, __entry->seq, __entry->status)
 );
 
 #endif

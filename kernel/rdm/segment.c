@@ -7,9 +7,11 @@
  *	ds_segments_lock
  *	ds_segment.lock		see grant.c
  */
+#include <linux/file.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <uapi/ds/ioctl.h>
+#include "backing.h"
 #include "buffer.h"
 #include "debug.h"
 #include "domain.h"
@@ -43,6 +45,7 @@ static void ds_segment_release(struct kref *ref)
 	mutex_lock(&ds_segments_lock);
 	ds_segments_bytes -= seg->attr.length;
 	mutex_unlock(&ds_segments_lock);
+	ds_backing_close(seg->file);
 	ds_domain_put(seg->dom);
 	kfree(seg);
 }
@@ -106,6 +109,19 @@ static int ds_segment_get_pages(struct ds_segment *seg)
 	return PTR_ERR_OR_ZERO(seg->pages);
 }
 
+/* What is in the file is in the segment from its first moment on. */
+static int ds_segment_get_file(struct ds_segment *seg)
+{
+	int err;
+
+	if (!seg->attr.file)
+		return 0;
+	err = ds_backing_read(seg->attr.file, seg->pages, seg->attr.length >> PAGE_SHIFT);
+	if (!err)
+		seg->file = get_file(seg->attr.file);
+	return err;
+}
+
 struct ds_segment *ds_segment_create(const struct ds_segment_attr *attr, u64 *id,
 				     struct netlink_ext_ack *extack)
 {
@@ -137,6 +153,11 @@ struct ds_segment *ds_segment_create(const struct ds_segment_attr *attr, u64 *id
 		NL_SET_ERR_MSG(extack, "the host or the caller's limits have not enough memory");
 		goto err_uncharge;
 	}
+	ret = ds_segment_get_file(seg);
+	if (ret) {
+		NL_SET_ERR_MSG(extack, "the file behind the segment cannot be read");
+		goto err_pages;
+	}
 
 	mutex_lock(&ds_segments_lock);
 	seg->id = ++ds_segments_last;
@@ -147,6 +168,8 @@ struct ds_segment *ds_segment_create(const struct ds_segment_attr *attr, u64 *id
 	ds_event_segment(DS_EVENT_SEG_ADDED, *id, attr->length);
 	return seg;
 
+err_pages:
+	ds_segment_free_pages(seg);
 err_uncharge:
 	mutex_lock(&ds_segments_lock);
 	ds_segments_bytes -= attr->length;
@@ -223,7 +246,7 @@ bool ds_segment_any(void)
 void ds_segment_delete(struct ds_segment *seg)
 {
 	mutex_lock(&ds_segments_lock);
-	list_del(&seg->link);
+	list_del_init(&seg->link);
 	mutex_unlock(&ds_segments_lock);
 
 	while (ds_grant_take_all(seg, true) == -EBUSY)
@@ -241,7 +264,7 @@ int ds_segment_delete_id(u64 id, struct netlink_ext_ack *extack)
 	list_for_each_entry(seg, &ds_segments, link) {
 		if (seg->id != id)
 			continue;
-		ret = seg->attr.by_file ? -EPERM : 0;
+		ret = seg->attr.by_file ? -EPERM : seg->served ? -EBUSY : 0;
 		found = seg;
 		if (!ret)
 			list_del_init(&seg->link);
@@ -250,6 +273,9 @@ int ds_segment_delete_id(u64 id, struct netlink_ext_ack *extack)
 	mutex_unlock(&ds_segments_lock);
 	if (ret == -ENOENT)
 		NL_SET_ERR_MSG(extack, "there is no segment with this number");
+	else if (ret == -EBUSY)
+		NL_SET_ERR_MSG(extack,
+			       "a space of the packet service uses the segment; delete that first");
 	else if (ret)
 		NL_SET_ERR_MSG(extack, "the segment belongs to an open file and ends with it");
 	if (ret)
@@ -274,6 +300,45 @@ int ds_segment_revoke_id(u64 id, struct netlink_ext_ack *extack)
 		ds_event_segment(DS_EVENT_SEG_REVOKED, id, seg->attr.length);
 	ds_segment_put(seg);
 	return ret;
+}
+
+/* ---- the packet service ---- */
+
+struct ds_segment *ds_segment_serve(u64 id, struct netlink_ext_ack *extack)
+{
+	struct ds_segment *seg = ds_segment_find(id);
+	int err = 0;
+
+	if (!seg) {
+		NL_SET_ERR_MSG(extack, "there is no segment with this number");
+		return ERR_PTR(-ENOENT);
+	}
+	mutex_lock(&ds_segments_lock);
+	if (list_empty(&seg->link))
+		err = -ENOENT;		/* deleted meanwhile */
+	else if (seg->attr.by_file)
+		err = -EPERM;
+	else if (seg->served)
+		err = -EBUSY;
+	else
+		seg->served = true;
+	mutex_unlock(&ds_segments_lock);
+	if (!err)
+		return seg;
+	if (err == -EPERM)
+		NL_SET_ERR_MSG(extack, "the segment belongs to an open file and would end with it");
+	else if (err == -EBUSY)
+		NL_SET_ERR_MSG(extack, "the segment has a space of the packet service already");
+	ds_segment_put(seg);
+	return ERR_PTR(err);
+}
+
+void ds_segment_unserve(struct ds_segment *seg)
+{
+	mutex_lock(&ds_segments_lock);
+	seg->served = false;
+	mutex_unlock(&ds_segments_lock);
+	ds_segment_put(seg);
 }
 
 int ds_segment_init(void)

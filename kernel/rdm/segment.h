@@ -12,6 +12,7 @@
 
 struct ds_conn;
 struct ds_domain;
+struct file;
 struct netlink_ext_ack;
 
 #define DS_NAME_LEN	32
@@ -25,6 +26,7 @@ struct ds_segment_attr {
 	u32		access;		/* DS_ACCESS_* */
 	int		numa_node;
 	bool		by_file;	/* made by ioctl: dies with the file */
+	struct file	*file;		/* stands behind it, or NULL; the caller's reference */
 	char		name[DS_NAME_LEN];
 };
 
@@ -36,6 +38,8 @@ struct ds_segment_attr {
  * @attr: as made
  * @dom: trust domain; a reference is held
  * @pages: its pages
+ * @file: stands behind it (backing.h), or NULL; a reference is held
+ * @served: a space of the packet service uses it; under the lock of the list
  * @mm: whose locked memory is charged, with DS_SEG_USER_MEMORY
  * @lock: protects @regs, @attachers, @busy and @dead
  * @regs: registrations, one for each protection domain of a device
@@ -50,6 +54,8 @@ struct ds_segment {
 	struct ds_segment_attr	attr;
 	struct ds_domain	*dom;
 	struct page		**pages;
+	struct file		*file;
+	bool			served;
 	struct mm_struct	*mm;
 	struct mutex		lock;		/* see above */
 	struct list_head	regs;
@@ -87,6 +93,18 @@ int ds_segment_revoke_id(u64 id, struct netlink_ext_ack *extack);
 /* Call @fn for each segment until it returns non-zero; segments may come and go. */
 int ds_segment_for_each(int (*fn)(struct ds_segment *seg, void *ctx), void *ctx);
 bool ds_segment_any(void);
+
+/**
+ * ds_segment_serve - take a segment for a space of the packet service
+ * @id: its number
+ *
+ * It is not deleted before ds_segment_unserve().
+ * Context: process.
+ * Return: it with a reference; ERR_PTR: -ENOENT; -EPERM: an open file's; -EBUSY: it
+ *	serves another space
+ */
+struct ds_segment *ds_segment_serve(u64 id, struct netlink_ext_ack *extack);
+void ds_segment_unserve(struct ds_segment *seg);	/* gives the reference back */
 
 /* By number, with a reference, or NULL. */
 struct ds_segment *ds_segment_find(u64 id);
