@@ -7,7 +7,6 @@
 
 #include <linux/mm.h>
 #include <linux/version.h>
-#include <net/udp_tunnel.h>
 
 #if LINUX_VERSION_MAJOR == 6 && LINUX_VERSION_PATCHLEVEL < 3
 /* Context: mmap lock held for writing, or the area not linked in yet. */
@@ -21,20 +20,5 @@ static inline void vm_flags_clear(struct vm_area_struct *vma, vm_flags_t flags)
 	vma->vm_flags &= ~flags;
 }
 #endif
-
-/* Hand each datagram of a UDP socket to @receive, which takes it (0). */
-static inline void ds_udp_set_encap(struct socket *sock,
-				    int (*receive)(struct sock *sk, struct sk_buff *skb))
-{
-	struct udp_sock *up = udp_sk(sock->sk);
-
-	up->encap_rcv = receive;
-	WRITE_ONCE(up->encap_type, 1);
-#if LINUX_VERSION_MAJOR == 6 && LINUX_VERSION_PATCHLEVEL < 7
-	udp_tunnel_encap_enable(sock);
-#else
-	udp_tunnel_encap_enable(sock->sk);
-#endif
-}
 
 #endif

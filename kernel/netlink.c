@@ -30,9 +30,10 @@
 #define DS_TIMEOUT_MS		10000
 #define DS_MAX_TIMEOUT_MS	20000
 #define DS_MIN_LENGTH		4096
-#define DS_MAX_SELFTEST		1000000
 
 static struct netlink_range_validation ds_u16_range = { .min = 1, .max = U16_MAX };
+static struct netlink_range_validation ds_rdm_space_range = { .max = DS_PACKET_SPACES - 1 };
+static struct netlink_range_validation ds_selftest_range = { .min = 1, .max = 1000000 };
 
 /* Attributes that only the kernel gives are absent: netlink refuses them. */
 static const struct nla_policy ds_policy[DS_A_MAX + 1] = {
@@ -56,8 +57,8 @@ static const struct nla_policy ds_policy[DS_A_MAX + 1] = {
 	[DS_A_SERVER]		= NLA_POLICY_MAX(NLA_U32, DS_LAYOUT_MAX_SERVERS - 1),
 	[DS_A_UID]		= { .type = NLA_U32 },
 	[DS_A_FLAGS]		= NLA_POLICY_MAX(NLA_U32, DS_RDM_ANSWER_WRITES),
-	[DS_A_VALUE]		= NLA_POLICY_RANGE(NLA_U64, 1, DS_MAX_SELFTEST),
-	[DS_A_RDM_SPACE]	= NLA_POLICY_MAX(NLA_U32, DS_PACKET_SPACES - 1),
+	[DS_A_VALUE]		= NLA_POLICY_FULL_RANGE(NLA_U64, &ds_selftest_range),
+	[DS_A_RDM_SPACE]	= NLA_POLICY_FULL_RANGE(NLA_U32, &ds_rdm_space_range),
 	[DS_A_TENANT]		= { .type = NLA_U32 },
 	[DS_A_KIND]		= NLA_POLICY_MAX(NLA_U32, DS_PACKET_HASH),
 	[DS_A_PAGE_SHIFT]	= NLA_POLICY_RANGE(NLA_U32, DS_PACKET_PAGE_SHIFT_MIN,

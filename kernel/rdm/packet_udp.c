@@ -21,8 +21,8 @@
 #include <linux/udp.h>
 #include <net/sock.h>
 #include <net/udp.h>
+#include <net/udp_tunnel.h>
 #include <uapi/ds/netlink.h>
-#include "compat.h"
 #include "stats.h"
 #include "trace.h"
 #include "caller.h"
@@ -225,7 +225,9 @@ static void ds_udp_open(struct ds_udp *udp)
 	ip_sock_set_mtu_discover(sk, IP_PMTUDISC_DO);	/* an answer is never in fragments */
 	sk->sk_sndtimeo = msecs_to_jiffies(DS_UDP_SEND_MS);
 	rcu_assign_sk_user_data(sk, udp);
-	ds_udp_set_encap(udp->sock, ds_udp_receive);
+	udp_sk(sk)->encap_rcv = ds_udp_receive;
+	WRITE_ONCE(udp_sk(sk)->encap_type, 1);
+	udp_tunnel_encap_enable(sk);
 }
 
 static struct ds_udp *ds_udp_make(const struct ds_udp_attr *attr, struct netlink_ext_ack *extack)

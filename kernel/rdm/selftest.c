@@ -33,7 +33,8 @@ struct ds_test_slot {
  * @random: state of the generator
  * @session: of version 2
  * @seq: last number used
- * @answers: packets that came, @length bytes in the last
+ * @answers: packets that came
+ * @length: bytes of the last
  * @counter: of replies of version 1
  * @pool: memory of the space
  * @request: packet under way
