@@ -13,8 +13,8 @@
  *			ds_cmpxchg64 (returns the old value, orders fully)
  *  spinlock		ds_spin_t, ds_spin_init, ds_spin_lock, ds_spin_unlock
  *  memory		ds_alloc (zeroed, may sleep, NULL if there is none), ds_free,
- *			memcpy, memset, memcmp
- *  time		ds_mono_ns
+ *			memcpy, memmove, memset, memcmp
+ *  time		ds_mono_ns, ds_may_resched (in long loops; may sleep)
  *  checks		crc32c (seed in, no inversion), hash_64, ilog2, ds_siphash
  *  the rest		static_assert, ARRAY_SIZE, container_of, min, max,
  *			ds_array_index_nospec, errno numbers
@@ -38,6 +38,7 @@
 #include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/nospec.h>
+#include <linux/sched.h>
 #include <linux/siphash.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
@@ -52,10 +53,11 @@
 #define ds_spin_lock(lock)		spin_lock(lock)
 #define ds_spin_unlock(lock)		spin_unlock(lock)
 
-#define ds_alloc(size)			kvzalloc(size, GFP_KERNEL_ACCOUNT)
+#define ds_alloc(size)			kvzalloc(size, GFP_KERNEL_ACCOUNT | __GFP_NOWARN)
 #define ds_free(p)			kvfree(p)
 
 #define ds_mono_ns()			ktime_get_ns()
+#define ds_may_resched()		cond_resched()
 #define ds_array_index_nospec(i, n)	array_index_nospec(i, n)
 
 /* SipHash-2-4 under a key of 16 bytes. */
@@ -125,6 +127,8 @@ static inline u64 ds_mono_ns(void)
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (u64)now.tv_sec * 1000000000u + (u64)now.tv_nsec;
 }
+
+#define ds_may_resched()		((void)0)
 
 #define ds_array_index_nospec(i, n)	(i)
 
