@@ -41,11 +41,15 @@ static inline void counted_free(void *p)
 #define ds_alloc(size)	counted_alloc(size)
 #define ds_free(p)	counted_free(p)
 
-/* For the whole group: nothing is held when a test is over. */
+/* After each test: nothing is held. */
 static inline int no_memory_held(void **state)
 {
+	int held = allocs_held;
+
 	(void)state;
-	return allocs_held || allocs_left != -1 ? -1 : 0;
+	allocs_held = 0;
+	allocs_left = -1;
+	return held ? -1 : 0;
 }
 
 #define TEST(f)	cmocka_unit_test_teardown(f, no_memory_held)
