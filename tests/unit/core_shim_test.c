@@ -39,6 +39,25 @@ static void crc(void **state)
 	assert_int_equal(crc32c(5, bytes, 0), 5);
 }
 
+/* The example of the paper's appendix, and its authors' vectors for lengths around a word. */
+static void siphash(void **state)
+{
+	u8 key[16], bytes[64];
+	int i;
+
+	(void)state;
+	for (i = 0; i < 16; i++)
+		key[i] = (u8)i;
+	for (i = 0; i < 64; i++)
+		bytes[i] = (u8)i;
+	assert_int_equal(ds_siphash(bytes, 15, key), 0xa129ca6149be45e5ULL);
+	assert_int_equal(ds_siphash(bytes, 0, key), 0x726fdb47dd0e0e31ULL);
+	assert_int_equal(ds_siphash(bytes, 1, key), 0x74f839c593dc67fdULL);
+	assert_int_equal(ds_siphash(bytes, 7, key), 0xab0200f58b01d137ULL);
+	assert_int_equal(ds_siphash(bytes, 8, key), 0x93f5f5799a932462ULL);
+	assert_int_equal(ds_siphash(bytes, 63, key), 0x958a324ceb064572ULL);
+}
+
 static void numbers(void **state)
 {
 	int i;
@@ -155,6 +174,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(types),
 		cmocka_unit_test(crc),
+		cmocka_unit_test(siphash),
 		cmocka_unit_test(numbers),
 		cmocka_unit_test(memory_and_time),
 		cmocka_unit_test(exchange_returns_the_old_value),
