@@ -365,6 +365,7 @@ static void units_of_a_write(void **state)
 		assert_int_equal(reply_fate(REPLY_READ, 129, units * 64), units == 3 ? 0 : -EBADMSG);
 	}
 	assert_int_equal(fate(WRITE, 0, MOST, MOST), 0);
+	assert_int_equal(fate(WRITE, 0, MOST, MOST - 64), DS_PACKET_MALFORMED);
 	assert_int_equal(fate(WRITE, 0, MOST, MOST + 64), DS_PACKET_MALFORMED);
 	assert_int_equal(fate(ALLOC, 1, 64, 0), DS_PACKET_MALFORMED);
 	assert_int_equal(fate(ALLOC, 1ULL << 63, 64, 0), DS_PACKET_MALFORMED);

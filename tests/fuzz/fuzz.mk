@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Builds the fuzzers of the portable core into $(BUILD)/tests/fuzz, core and all by clang.
+# Included by the top-level Makefile; alone:
+#
+#   make -f tests/fuzz/fuzz.mk fuzz
+BUILD		?= build
+FUZZ_BIN	:= $(BUILD)/tests/fuzz
+fuzz_flags	:= -std=gnu11 -g -O2 -Wall -Wextra -Werror -Iinclude/uapi -Ikernel -fno-omit-frame-pointer
+fuzz_san	:= -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all
+fuzz_codec	:= kernel/rdm/packet1.c kernel/rdm/packet2.c
+fuzz_headers	= $(wildcard kernel/*.h kernel/rdm/*.h include/uapi/ds/*.h)
+
+.PHONY: fuzz
+# Not in ALL: only tests need clang.
+fuzz: $(FUZZ_BIN)/parse_fuzz $(FUZZ_BIN)/seeds
+
+$(FUZZ_BIN)/parse_fuzz: tests/fuzz/parse_fuzz.c $(fuzz_codec) $(fuzz_headers)
+	@mkdir -p $(@D)
+	clang-14 $(fuzz_flags) $(fuzz_san) -o $@ $(filter %.c,$^)
+
+$(FUZZ_BIN)/seeds: tests/fuzz/seeds.c $(fuzz_codec) $(fuzz_headers)
+	@mkdir -p $(@D)
+	clang-14 $(fuzz_flags) -o $@ $(filter %.c,$^)
