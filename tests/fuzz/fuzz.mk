@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# Builds the fuzzers of the portable core into $(BUILD)/tests/fuzz, core and all by clang.
+# Builds the fuzzers of the portable core into $(BUILD)/fuzz, core and all by clang.
 # Included by the top-level Makefile; alone:
 #
 #   make -f tests/fuzz/fuzz.mk fuzz
 BUILD		?= build
-FUZZ_BIN	:= $(BUILD)/tests/fuzz
+FUZZ_BIN	:= $(BUILD)/fuzz
 fuzz_flags	:= -std=gnu11 -g -O2 -Wall -Wextra -Werror -Iinclude/uapi -Ikernel -fno-omit-frame-pointer
 fuzz_san	:= -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all
 fuzz_codec	:= kernel/rdm/packet1.c kernel/rdm/packet2.c
