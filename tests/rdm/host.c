@@ -6,12 +6,10 @@
  * It allocates three times, and version 1 has no way to give that back.
  */
 #include <getopt.h>
-#include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "raw.h"
+#include "tap.h"
 #include "wire1.h"
 
 #define PATIENCE_MS	20000	/* an answer that takes longer is none */
@@ -26,50 +24,6 @@ static uint64_t bytes = 16384;	/* of an allocation */
 static uint8_t frame[RAW_MAX], reply[RAW_MAX];
 static size_t reply_length;
 static uint64_t counter;	/* of the last reply */
-static int tests, failures;
-static bool good;		/* so far, in this test */
-
-/* ---- TAP ---- */
-
-__attribute__((format(printf, 1, 2)))
-static void wrong(const char *format, ...)
-{
-	va_list args;
-
-	good = false;
-	va_start(args, format);
-	printf("# ");
-	vprintf(format, args);
-	printf("\n");
-	va_end(args);
-}
-
-static void begin(void)
-{
-	good = true;
-}
-
-static void end(const char *name)
-{
-	printf("%sok %d - %s\n", good ? "" : "not ", ++tests, name);
-	failures += !good;
-}
-
-static void expect(const char *what, uint64_t have, uint64_t want)
-{
-	if (have != want)
-		wrong("%s is 0x%" PRIx64 ", not 0x%" PRIx64, what, have, want);
-}
-
-static void expect_bytes(const char *what, const uint8_t *have, const void *want, size_t length)
-{
-	size_t i = 0;
-
-	while (i < length && have[i] == ((const uint8_t *)want)[i])
-		i++;
-	if (i < length)
-		wrong("%s, byte %zu is 0x%02x, not 0x%02x", what, i, have[i], ((const uint8_t *)want)[i]);
-}
 
 static void expect_zeros(const char *what, size_t from, size_t to)
 {
@@ -176,7 +130,7 @@ static void expect_read(uint64_t address, uint64_t length, const void *data)
 static void expect_no_read(uint64_t address, uint64_t length)
 {
 	ask(W1_READ, address, length);
-	if (hear_of(W1_REPLY_READ_ERROR, address, length, NULL, 0) && !good)
+	if (hear_of(W1_REPLY_READ_ERROR, address, length, NULL, 0) && !good())
 		printf("# this was a READ of 0x%" PRIx64 " bytes at 0x%" PRIx64 "\n", length, address);
 }
 
@@ -236,7 +190,7 @@ static void test_alloc_errors(void)
 	begin();
 	for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
 		ask(W1_ALLOC, 0, lengths[i]);
-		if (hear(W1_REPLY_ALLOC_ERROR, NULL, 0) && !good)
+		if (hear(W1_REPLY_ALLOC_ERROR, NULL, 0) && !good())
 			printf("# this was an ALLOC of 0x%" PRIx64 " bytes\n", lengths[i]);
 	}
 	end("ALLOC of nothing and of too much is refused");
@@ -459,7 +413,6 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < sizeof(pattern); i++)
 		pattern[i] = i * 7 + (i >> 8) + 1;
 
-	printf("1..15\n");
 	test_alloc(at);
 	test_alloc_errors();
 	test_write_and_read(at[0]);
@@ -472,5 +425,5 @@ int main(int argc, char **argv)
 	test_other_port(at[0]);
 	test_persistent(at[0]);
 	raw_close(&raw);
-	return failures > 0;
+	return tap_done();
 }
