@@ -36,7 +36,7 @@ HEAVY_PROGRAMS = ["fio", "redis-check-rdb", "redis-benchmark", "redis-cli"]
 # Names of modules, or folders of them below kernel/. What they need comes along.
 MODULES = """
     virtio_pci virtio_net virtio_console virtio_rng virtio_blk 9pnet_virtio 9p
-    crc32-pclmul crc32_generic rdma_rxe rdma_ucm ib_uverbs ib_umad
+    crc32-pclmul crc32_generic libcrc32c crc32c-intel crc32c_generic rdma_rxe rdma_ucm ib_uverbs ib_umad
     drivers/infiniband/core/ drivers/infiniband/sw/
     nvme-rdma nvmet-rdma nvme-fabrics nvmet loop brd null_blk
     sch_netem sch_tbf sch_prio configfs

@@ -67,6 +67,7 @@ if [ "$share" = 1 ]; then
 	mount -t 9p -o trans=virtio,version=9p2000.L,msize=262144 share /share || fail "/share"
 fi
 if [ "$module" = 1 ]; then
+	modprobe -a $(modinfo -F depends /ds/ds.ko | tr , ' ') || fail "what ds.ko needs"
 	insmod /ds/ds.ko || fail "insmod ds.ko"
 fi
 
