@@ -7,8 +7,8 @@
  * waits for its turn (caller.c). The one worker serves it and sends the answer.
  *
  * The stack has checked the headers' lengths and checksums by then; a UDP checksum of
- * 0 is none. IP options are refused, and so is a datagram that came in fragments:
- * it was longer than the link's MTU.
+ * 0 is none. IP options are refused, and so is a datagram that is longer than the
+ * link's MTU and has come in fragments.
  */
 #include <linux/in.h>
 #include <linux/ip.h>
@@ -34,7 +34,7 @@
 
 #define DS_UDP_HEADERS	((u32)(sizeof(struct iphdr) + sizeof(struct udphdr)))
 #define DS_UDP_MAX	(65535u - DS_UDP_HEADERS)
-#define DS_UDP_SEND_MS	100
+#define DS_UDP_SNDBUF	(4 << 20)	/* answers to a host that has gone may wait for ARP there */
 
 /**
  * struct ds_udp - a listener
@@ -96,7 +96,11 @@ struct ds_udp_out {
 static void ds_udp_emit(struct ds_packet_out *out, u32 length)
 {
 	struct ds_udp_out *o = container_of(out, struct ds_udp_out, out);
-	struct msghdr msg = { .msg_name = &o->to, .msg_namelen = sizeof(o->to) };
+	struct msghdr msg = {
+		.msg_name	= &o->to,
+		.msg_namelen	= sizeof(o->to),
+		.msg_flags	= MSG_DONTWAIT,	/* or one host could stop all */
+	};
 	struct kvec vec = { .iov_base = out->packet, .iov_len = length };
 	int sent;
 
@@ -223,7 +227,7 @@ static void ds_udp_open(struct ds_udp *udp)
 	struct sock *sk = udp->sock->sk;
 
 	ip_sock_set_mtu_discover(sk, IP_PMTUDISC_DO);	/* an answer is never in fragments */
-	sk->sk_sndtimeo = msecs_to_jiffies(DS_UDP_SEND_MS);
+	WRITE_ONCE(sk->sk_sndbuf, DS_UDP_SNDBUF);
 	rcu_assign_sk_user_data(sk, udp);
 	udp_sk(sk)->encap_rcv = ds_udp_receive;
 	WRITE_ONCE(udp_sk(sk)->encap_type, 1);

@@ -184,7 +184,7 @@ static struct ds_session_write *ds_session_place(struct ds_session *session, u64
 		w = &session->writes[i];
 		if (w->seq == seq)
 			return w;
-		if (!w->seq || w->seq + DS_PACKET_WINDOW <= session->newest)
+		if (!w->seq || session->newest - w->seq >= DS_PACKET_WINDOW)
 			room = w;
 	}
 	return room;
