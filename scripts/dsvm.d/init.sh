@@ -67,7 +67,9 @@ if [ "$share" = 1 ]; then
 	mount -t 9p -o trans=virtio,version=9p2000.L,msize=262144 share /share || fail "/share"
 fi
 if [ "$module" = 1 ]; then
-	modprobe -a $(modinfo -F depends /ds/ds.ko | tr , ' ') || fail "what ds.ko needs"
+	for needed in $(modinfo -F depends /ds/ds.ko | tr , ' '); do
+		modprobe "$needed" || fail "$needed, which ds.ko needs"
+	done
 	insmod /ds/ds.ko || fail "insmod ds.ko"
 fi
 
