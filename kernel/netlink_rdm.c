@@ -3,6 +3,7 @@
  * DS: the netlink commands and dumps of the packet service.
  */
 #include <linux/inetdevice.h>
+#include <linux/sched/signal.h>
 #include <linux/string.h>
 #include <uapi/ds/ioctl.h>
 #include <uapi/ds/packet.h>
@@ -14,6 +15,7 @@
 #include "rdm/selftest.h"
 
 #define DS_SELFTEST_REQUESTS	10000
+#define DS_SELFTEST_AT_ONCE	3000	/* then a signal may end it */
 
 /* ---- spaces ---- */
 
@@ -276,6 +278,19 @@ int ds_dump_rdm_stats(struct ds_dump *dump)
 
 /* ---- selftest ---- */
 
+static int ds_rdm_selftest(u64 requests, struct ds_packet_selftest *result)
+{
+	u64 seed = 1, n;
+	int err = 0;
+
+	for (; requests && !err; requests -= n) {
+		n = min_t(u64, requests, DS_SELFTEST_AT_ONCE);
+		err = fatal_signal_pending(current) ? -EINTR :
+		      ds_packet_selftest(n, seed++, result);
+	}
+	return err;
+}
+
 int ds_rdm_selftest_cmd(struct genl_info *info)
 {
 	u64 requests = DS_SELFTEST_REQUESTS;
@@ -289,7 +304,7 @@ int ds_rdm_selftest_cmd(struct genl_info *info)
 	skb = ds_reply_begin(info, &hdr);
 	if (!skb)
 		return -ENOMEM;
-	err = ds_packet_selftest(requests, &result) ?:
+	err = ds_rdm_selftest(requests, &result) ?:
 	      nla_put_u64_64bit(skb, DS_A_PASSED, result.passed, DS_A_PAD) ?:
 	      nla_put_u64_64bit(skb, DS_A_FAILED, result.failed, DS_A_PAD);
 	return ds_reply_end(info, skb, hdr, err);

@@ -12,6 +12,7 @@
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
+#include <net/dst.h>
 #include "params.h"
 #include "stats.h"
 #include "caller.h"
@@ -46,6 +47,9 @@ bool ds_caller_enqueue(struct ds_caller *caller, struct ds_udp *udp, struct sk_b
 {
 	bool full;
 
+	/* What it holds of the network's must not wait with it. */
+	skb_dst_drop(skb);
+	nf_reset_ct(skb);
 	*ds_skb_udp(skb) = udp;
 	spin_lock_bh(&ds_turns_lock);
 	caller->received++;
@@ -107,7 +111,8 @@ static void ds_turn_end(void)
 	ds_turn_caller = NULL;
 	ds_turn_udp = NULL;
 	spin_unlock_bh(&ds_turns_lock);
-	wake_up(&ds_turn_wait);
+	if (wq_has_sleeper(&ds_turn_wait))
+		wake_up(&ds_turn_wait);
 }
 
 static void ds_turns_work(struct work_struct *work)

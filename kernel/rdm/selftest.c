@@ -309,7 +309,7 @@ static void ds_test_open(struct ds_test *t)
 	t->session = r.session;
 }
 
-static int ds_test_kind(struct ds_test *t, u32 kind, u64 requests)
+static int ds_test_kind(struct ds_test *t, u32 kind, u64 requests, u64 seed)
 {
 	struct ds_packet_space_attr attr = {
 		.map = {
@@ -326,20 +326,22 @@ static int ds_test_kind(struct ds_test *t, u32 kind, u64 requests)
 	err = ds_packet_space_init(&t->space, &attr, &ds_test_ops, t->pool);
 	if (err)
 		return err;
-	t->random = 0x9e3779b97f4a7c15ull + kind;
+	t->random = seed + kind;
 	t->seq = 0;
 	t->counter = 0;
 	t->out.emit = ds_test_emit;
 	memset(t->slots, 0, sizeof(t->slots));
 	ds_test_open(t);
-	while (t->result->passed + t->result->failed < end)
+	while (t->result->passed + t->result->failed < end) {
 		ds_test_step(t);
+		ds_may_resched();
+	}
 	ds_test_empty(t);
 	ds_packet_space_exit(&t->space);
 	return 0;
 }
 
-int ds_packet_selftest(u64 requests, struct ds_packet_selftest *result)
+int ds_packet_selftest(u64 requests, u64 seed, struct ds_packet_selftest *result)
 {
 	struct ds_test *t = ds_alloc(sizeof(*t));
 	u32 kind;
@@ -349,7 +351,7 @@ int ds_packet_selftest(u64 requests, struct ds_packet_selftest *result)
 		return -ENOMEM;
 	t->result = result;
 	for (kind = DS_PACKET_DIRECT; kind <= DS_PACKET_HASH && !err; kind++)
-		err = ds_test_kind(t, kind, requests / 3);
+		err = ds_test_kind(t, kind, requests / 3, seed);
 	ds_free(t);
 	return err;
 }

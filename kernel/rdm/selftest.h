@@ -21,11 +21,12 @@ struct ds_packet_selftest {
 /**
  * ds_packet_selftest - send requests of both wire versions to spaces of all kinds
  * @requests: about how many
+ * @seed: of the random numbers, at least 1
  * @result: added to
  *
  * May sleep; takes as long as others' requests, as many.
  * Return: 0, -ENOMEM
  */
-int ds_packet_selftest(u64 requests, struct ds_packet_selftest *result);
+int ds_packet_selftest(u64 requests, u64 seed, struct ds_packet_selftest *result);
 
 #endif /* DS_RDM_SELFTEST_H */

@@ -370,7 +370,7 @@ static void random_requests_against_a_model(void **state)
 	u64 steps = random_steps();
 
 	(void)state;
-	assert_int_equal(ds_packet_selftest(steps, &result), 0);
+	assert_int_equal(ds_packet_selftest(steps, random_state, &result), 0);
 	assert_int_equal(result.failed, 0);
 	assert_true(result.passed >= steps - 3);
 	print_message("# %llu requests\n", (unsigned long long)result.passed);
