@@ -44,7 +44,7 @@ core_src	:= $(shell grep -l 'GPL-2.0-only OR Apache-2.0' kernel/*.c kernel/*/*.c
 core_o		:= $(core_src:%.c=$(lib_obj)/%.o)
 netlink_o	:= $(patsubst %.cpp,$(lib_obj)/%.o,$(wildcard user/lib/netlink/*.cpp))
 lib_o		:= $(patsubst %.cpp,$(lib_obj)/%.o,$(wildcard user/lib/abi/*.cpp user/lib/btree/*.cpp \
-			user/lib/fabric/*.cpp user/lib/pool/*.cpp user/lib/store/*.cpp))
+			user/lib/fabric/*.cpp user/lib/pool/*.cpp user/lib/rdm/*.cpp user/lib/store/*.cpp))
 
 LIB_SO		:= $(LIB_DIR)/libdsuser.so
 LIB_CORE	:= $(LIB_DIR)/libdscore.a
@@ -53,9 +53,9 @@ LIB_INTERNAL	:= $(LIB_DIR)/libdsinternal.a
 LIB_PC		:= $(LIB_DIR)/pkgconfig/libdsuser.pc
 
 lib_headers	:= $(addprefix user/lib/include/ds/,address.h async.h buffer.h ds.h ds.hpp error.h fabric.h \
-		local.h message.h operation.h rdma.h result.hpp segment.h space.h store.h store.hpp task.hpp \
-		tree.h tree.hpp) \
-	$(addprefix include/uapi/ds/,ioctl.h layout.h)
+		local.h message.h operation.h rdm.h rdm.hpp rdma.h result.hpp segment.h space.h store.h store.hpp \
+		task.hpp tree.h tree.hpp) \
+	$(addprefix include/uapi/ds/,ioctl.h layout.h packet.h)
 
 .PHONY: lib lib-examples install-lib
 lib: $(LIB_SO) $(LIB_NETLINK) $(LIB_PC)

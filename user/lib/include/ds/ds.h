@@ -41,6 +41,7 @@
 #include <ds/local.h>
 #include <ds/message.h>
 #include <ds/operation.h>
+#include <ds/rdm.h>
 #include <ds/segment.h>
 #include <ds/space.h>
 #include <ds/store.h>

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long to wait for an answer, and how much to have under way.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace ds::rdm {
+
+constexpr uint64_t millisecond = 1'000'000;
+
+/// The time after which an answer counts as lost: smoothed round trip and four times
+/// its deviation (Jacobson, 1988), from answers to what was sent once only (Karn).
+class RoundTrip {
+public:
+    static constexpr uint64_t shortest = 10 * millisecond;
+    static constexpr uint64_t longest = 1000 * millisecond;
+
+    void sample(uint64_t ns) {
+        if (smoothed_ == 0) {
+            smoothed_ = ns;
+            deviation_ = ns / 2;
+            return;
+        }
+        uint64_t off = ns > smoothed_ ? ns - smoothed_ : smoothed_ - ns;
+        deviation_ += off / 4 - deviation_ / 4;
+        smoothed_ += ns / 8 - smoothed_ / 8;
+    }
+
+    uint64_t smoothed() const { return smoothed_; }
+
+    /// @p tries: how often the same was sent.
+    uint64_t timeout(unsigned tries) const {
+        uint64_t first =
+            smoothed_ ? std::max(shortest, smoothed_ + 4 * deviation_) : 100 * millisecond;
+        return std::min(longest, first << std::min(tries - 1, 10u));
+    }
+
+private:
+    uint64_t smoothed_ = 0;
+    uint64_t deviation_ = 0;
+};
+
+/// Bytes that may be under way: more with each answer, half at a loss. A server's
+/// socket holds about 200 KiB, with what the kernel takes for its own.
+class Window {
+public:
+    bool allows(uint64_t under_way, uint64_t bytes) const {
+        return under_way == 0 || under_way + bytes <= size_;
+    }
+    void answered() { size_ = std::min(largest, size_ + step); }
+    void lost() { size_ = std::max(smallest, size_ / 2); }
+
+private:
+    static constexpr uint64_t smallest = 4 << 10;
+    static constexpr uint64_t largest = 1 << 20;
+    static constexpr uint64_t step = 1 << 10;
+
+    uint64_t size_ = 128 << 10;
+};
+
+}  // namespace ds::rdm
