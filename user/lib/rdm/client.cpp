@@ -85,7 +85,7 @@ int Client::start(uint32_t depth) {
 bool Client::start_one(uint32_t depth, int &rc) {
     Piece *next = again_.empty() ? plan_->next() : &again_.back();
 
-    if (!next || under_way_ >= depth || !window_.allows(bytes_, next->cost()))
+    if (!next || under_way_ >= depth || !window_.allows(taken_, wire_->cost(*next)))
         return false;
     switch (wire_->ready(*next, pieces_)) {
     case Wire::Ready::wait:
@@ -118,7 +118,8 @@ int Client::begin(Piece piece) {
     if (piece.deadline_ns == 0)
         piece.deadline_ns = now + timeout_ns_;
     under_way_++;
-    bytes_ += piece.cost();
+    piece.cost = wire_->cost(piece);
+    taken_ += piece.cost;
     place->emplace(std::move(piece));
     int rc = send(**place, now);
     if (rc == 0 && !wire_->answered(**place))
@@ -274,7 +275,7 @@ void Client::end(Piece &piece, int status, uint32_t reason, uint32_t outcome) {
     if (requested && !repeated)
         plan_->ended(piece, status, reason, outcome);
     under_way_--;
-    bytes_ -= piece.cost();
+    taken_ -= piece.cost;
     std::ranges::find_if(pieces_, [&](const Place &p) { return p && &*p == &piece; })->reset();
 }
 
@@ -304,7 +305,7 @@ void Client::abandon() {
     pieces_.fill(std::nullopt);
     again_.clear();
     under_way_ = 0;
-    bytes_ = 0;
+    taken_ = 0;
 }
 
 }  // namespace ds::rdm

@@ -68,7 +68,7 @@ private:
     Window window_;
     Pieces pieces_;
     uint32_t under_way_ = 0;
-    uint64_t bytes_ = 0;  // under way
+    uint64_t taken_ = 0;  // of the window
     uint32_t tags_ = 0;
     uint64_t order_ = 0;
     std::vector<Piece> again_;  // never executed, in a session that is no more

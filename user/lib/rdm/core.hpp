@@ -6,4 +6,5 @@ extern "C" {
 #include <rdm/packet.h>
 #include <rdm/packet1.h>
 #include <rdm/packet2.h>
+#include <rdm/session.h>
 }

@@ -41,22 +41,28 @@ private:
     uint64_t deviation_ = 0;
 };
 
-/// Bytes that may be under way: more with each answer, half at a loss. A server's
-/// socket holds about 200 KiB, with what the kernel takes for its own.
+/// Room that packets under way may take, in either direction: more with each answer,
+/// half at a loss. A server keeps at most 128 packets of a host waiting, and a socket
+/// of the usual size not many more.
 class Window {
 public:
-    bool allows(uint64_t under_way, uint64_t bytes) const {
-        return under_way == 0 || under_way + bytes <= size_;
+    /// What @p count packets of @p bytes each take.
+    static uint64_t cost(uint64_t count, uint64_t bytes) {
+        return count * ((bytes + unit - 1) / unit);
     }
-    void answered() { size_ = std::min(largest, size_ + step); }
+
+    bool allows(uint64_t under_way, uint64_t cost) const {
+        return under_way == 0 || under_way + cost <= size_;
+    }
+    void answered() { size_ = std::min(largest, size_ + 1); }
     void lost() { size_ = std::max(smallest, size_ / 2); }
 
 private:
-    static constexpr uint64_t smallest = 4 << 10;
-    static constexpr uint64_t largest = 1 << 20;
-    static constexpr uint64_t step = 1 << 10;
+    static constexpr uint64_t unit = 2 << 10;
+    static constexpr uint64_t smallest = 2;
+    static constexpr uint64_t largest = 112;
 
-    uint64_t size_ = 128 << 10;
+    uint64_t size_ = 64;
 };
 
 }  // namespace ds::rdm

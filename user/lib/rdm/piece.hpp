@@ -24,6 +24,7 @@ struct Piece {
     uint64_t resend_ns = 0;
     uint64_t deadline_ns = 0;
     unsigned tries = 0;
+    uint64_t cost = 0;     ///< of the window
     uint64_t message = 0;  ///< of the link, with its last packet
     bool whole = false;    ///< all its packets were sent at least once
     bool busy = false;     ///< the server had no room for it
@@ -35,10 +36,6 @@ struct Piece {
     }
     bool writes() const {
         return ask.op == DS_PACKET_WRITE || ask.op == DS_PACKET_WRITE_PERSISTENT;
-    }
-    /// What it has under way, in one direction or the other.
-    uint64_t cost() const {
-        return writes() || ask.op == DS_PACKET_READ ? ask.length : sizeof(ds_packet2_header);
     }
 };
 

@@ -20,6 +20,9 @@ public:
     /// Bytes of the longest READ or WRITE of this kind.
     virtual uint32_t most(uint8_t op) const = 0;
 
+    /// What it takes of the window.
+    virtual uint64_t cost(const Piece &piece) const = 0;
+
     /// May it be sent now?
     enum class Ready { yes, wait, open };
     virtual Ready ready(const Piece &piece, const Pieces &pieces) const = 0;

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <vector>
 
+#include "rdm/pace.hpp"
 #include "rdm/wire.hpp"
 
 namespace ds::rdm {
@@ -16,6 +17,9 @@ public:
 
     int check(const ds_rdm_request &request) const override;
     uint32_t most(uint8_t op) const override;
+    uint64_t cost(const Piece &piece) const override {
+        return Window::cost(1, piece.ask.op == DS_PACKET_ALLOC ? 0 : piece.ask.length);
+    }
     Ready ready(const Piece &piece, const Pieces &pieces) const override;
     void name(Piece &piece, uint32_t) override { piece.ask.space = space_; }
     int send(Piece &piece) override;

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <vector>
 
+#include "rdm/pace.hpp"
 #include "rdm/wire.hpp"
 
 namespace ds::rdm {
@@ -27,6 +28,7 @@ public:
         return request.opcode == DS_PACKET_PING && request.length > room() ? -EMSGSIZE : 0;
     }
     uint32_t most(uint8_t op) const override;
+    uint64_t cost(const Piece &piece) const override;
     Ready ready(const Piece &piece, const Pieces &pieces) const override;
     void name(Piece &piece, uint32_t tag) override;
     int send(Piece &piece) override;
@@ -50,6 +52,10 @@ public:
 private:
     const uint8_t *key() const { return space_.key ? space_.key->data() : nullptr; }
     uint32_t room() const { return std::min(link_.most(), link_.most_reply()) - head; }
+    uint32_t part_of_write() const { return room() - room() % DS_PACKET_BLOCK; }
+    bool in_parts(const Piece &piece) const {
+        return piece.writes() && piece.ask.length > std::max(part_of_write(), 1u);
+    }
     int send_read(Piece &piece);
     int send_write(Piece &piece);
     int put(const Piece &piece, ds_packet packet, uint32_t reply_data);
@@ -70,7 +76,17 @@ uint32_t Wire2::most(uint8_t op) const {
     return DS_PACKET_MAX_LENGTH;
 }
 
-// Sequence numbers that wait for an answer are within the window of the newest.
+uint64_t Wire2::cost(const Piece &piece) const {
+    uint64_t length = piece.ask.length, part = piece.writes() ? part_of_write() : room();
+
+    if (!piece.writes() && piece.ask.op != DS_PACKET_READ)
+        return Window::cost(1, head);
+    part = std::clamp<uint64_t>(part, 1, length);
+    return Window::cost((length + part - 1) / part, head + part);
+}
+
+// The server holds few WRITEs of which parts are missing. Sequence numbers that wait for an answer
+// are within the window of the newest.
 Wire::Ready Wire2::ready(const Piece &piece, const Pieces &pieces) const {
     if (!piece.changes())
         return Ready::yes;
@@ -79,6 +95,10 @@ Wire::Ready Wire2::ready(const Piece &piece, const Pieces &pieces) const {
             pieces, [](const auto &other) { return other && other->ask.op == DS_PACKET_OPEN; });
         return opening ? Ready::wait : Ready::open;
     }
+    auto parted =
+        std::ranges::count_if(pieces, [&](const auto &other) { return other && in_parts(*other); });
+    if (in_parts(piece) && parted >= DS_SESSION_PARTED)
+        return Ready::wait;
     bool all_recent = std::ranges::all_of(pieces, [&](const auto &other) {
         return !other || !other->changes() || other->ask.session != session_ ||
                other->ask.seq + DS_PACKET_WINDOW > seq_ + 1;
@@ -126,7 +146,7 @@ int Wire2::send_read(Piece &piece) {
 }
 
 int Wire2::send_write(Piece &piece) {
-    uint64_t step = room() - room() % DS_PACKET_BLOCK;
+    uint64_t step = part_of_write();
 
     // The route takes less than when the piece was made, and no block any more.
     if (piece.ask.length <= room())
