@@ -59,7 +59,7 @@ public:
 
 private:
     static constexpr uint64_t unit = 2 << 10;
-    static constexpr uint64_t smallest = 2;
+    static constexpr uint64_t smallest = 8;
     static constexpr uint64_t largest = 112;
 
     uint64_t size_ = 64;
