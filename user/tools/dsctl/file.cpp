@@ -111,6 +111,21 @@ std::optional<uint64_t> File::size() const {
     return static_cast<uint64_t>(status.st_size);
 }
 
+std::string contents_of(const std::string &path) {
+    constexpr size_t read_at_once = 1 << 20;
+    File file(path, O_RDONLY);
+    std::string text;
+    size_t got;
+
+    do {
+        size_t before = text.size();
+        text.resize(before + read_at_once);
+        got = file.read(text.data() + before, read_at_once);
+        text.resize(before + got);
+    } while (got > 0);
+    return text;
+}
+
 NewFile::NewFile(const std::string &path)
     : path_(path),
       draft_(path == "-" ? path : path + format(".%d.tmp", getpid())),

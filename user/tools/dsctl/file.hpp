@@ -39,6 +39,9 @@ private:
     bool owned_;
 };
 
+// All that is in a file.
+std::string contents_of(const std::string &path);
+
 // The file to be written: complete or absent, never half.
 class NewFile {
 public:

@@ -66,6 +66,14 @@ constexpr struct {
      "detach what is not needed with 'dsctl seg detach', or load ds.ko on the other node with a "
      "larger max_attaches"},
     {DS_CMD_ATTACH_DEL, ENOENT, "list the servers with 'dsctl space show'"},
+    {DS_CMD_RDM_SPACE_ADD, ENOENT, "list the segments with 'dsctl seg show'"},
+    {DS_CMD_RDM_SPACE_ADD, EEXIST, "choose another number, or 'dsctl rdm space del ID' first"},
+    {DS_CMD_RDM_SPACE_DEL, ENOENT, "list the spaces with 'dsctl rdm space show'"},
+    {DS_CMD_RDM_LISTEN_ADD, EADDRINUSE, "choose another port, as ADDR:PORT"},
+    {DS_CMD_RDM_LISTEN_ADD, EADDRNOTAVAIL, "list this host's addresses with 'ip address'"},
+    {DS_CMD_RDM_LISTEN_DEL, ENOENT, "list where packets are received with 'dsctl rdm listen show'"},
+    {DS_CMD_RDM_PEER_ADD, EEXIST, "delete it first with 'dsctl rdm peer del ADDR'"},
+    {DS_CMD_RDM_PEER_DEL, ENOENT, "list the hosts with 'dsctl rdm peer show'"},
 };
 
 static const char *remedy_of(uint8_t command, int errnum) {

@@ -8,8 +8,6 @@
 #include <cerrno>
 #include <cstring>
 
-#include <ds/netlink.h>
-
 #include "file.hpp"
 #include "units.hpp"
 
@@ -17,10 +15,8 @@ namespace dsctl {
 
 namespace {
 
-constexpr size_t key_bytes = DS_DOMAIN_KEY_LEN;
-
 // The key of a text of hexadecimal digits; empty if it is none.
-std::vector<uint8_t> from_hex(const std::string &text) {
+std::vector<uint8_t> from_hex(const std::string &text, size_t key_bytes) {
     std::vector<uint8_t> key;
 
     if (text.size() != 2 * key_bytes)
@@ -36,30 +32,32 @@ std::vector<uint8_t> from_hex(const std::string &text) {
 
 }  // namespace
 
-std::vector<uint8_t> read_key(const std::string &path, Output &out) {
+std::vector<uint8_t> read_key(const std::string &path, size_t bytes, Output &out) {
     File file(path, O_RDONLY);
-    char data[2 * key_bytes + 3];
-    size_t length = file.read(data, sizeof(data));
+    std::string text(2 * bytes + 3, 0);
+    text.resize(file.read(text.data(), text.size()));
 
     if (file.mode() & (S_IRGRP | S_IROTH | S_IWGRP | S_IWOTH))
         out.warn("others can read or change the key in " + path + ": run 'chmod 600 " + path + "'");
-    if (length == key_bytes)
-        return std::vector<uint8_t>(data, data + length);
-    std::string text(data, length);
+    if (text.size() == bytes)
+        return std::vector<uint8_t>(text.begin(), text.end());
     text.erase(text.find_last_not_of(" \t\r\n") + 1);
-    std::vector<uint8_t> key = from_hex(text);
+    std::vector<uint8_t> key = from_hex(text, bytes);
     if (key.empty())
-        throw Error(Exit::failed, "DS-KEY-001", "'" + path + "' is no domain key",
-                    "a key file has 32 bytes or 64 hexadecimal digits; make one with "
-                    "'dsctl node keygen FILE'");
+        throw Error(
+            Exit::failed, "DS-KEY-001", "'" + path + "' is no such key",
+            format("a key file of this kind has %zu bytes or %zu hexadecimal digits; make "
+                   "one with '%s'",
+                   bytes, 2 * bytes,
+                   bytes == domain_key_bytes ? "dsctl node keygen FILE" : "dsctl rdm keygen FILE"));
     return key;
 }
 
-void make_key(const std::string &path) {
-    uint8_t key[key_bytes];
+void make_key(const std::string &path, size_t bytes) {
+    std::vector<uint8_t> key(bytes);
     std::string text;
 
-    if (getrandom(key, sizeof(key), 0) != static_cast<ssize_t>(sizeof(key)))
+    if (getrandom(key.data(), bytes, 0) != static_cast<ssize_t>(bytes))
         throw from_errno("KEY", errno, "the kernel gave no random bytes");
     for (uint8_t byte : key)
         text += format("%02x", byte);

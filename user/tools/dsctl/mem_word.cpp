@@ -2,9 +2,8 @@
 // mem read, write, cas, add: small pieces of remote memory.
 #include <fcntl.h>
 #include <algorithm>
-#include <cctype>
-#include <cstring>
 
+#include "data.hpp"
 #include "file.hpp"
 #include "mem.hpp"
 #include "remote.hpp"
@@ -16,70 +15,6 @@ namespace {
 
 constexpr uint64_t chunk = 1 << 20;         // read at once
 constexpr uint64_t max_shown = 1 << 20;     // bytes that are shown as text
-constexpr uint64_t max_written = 16 << 20;  // bytes of one 'mem write'
-
-std::string hex_of(std::span<const std::byte> bytes) {
-    std::string text;
-
-    for (std::byte byte : bytes)
-        text += format("%02x", static_cast<unsigned>(byte));
-    return text;
-}
-
-// "0x10000000  48 65 6c 6c  6f ...  |Hello|", 16 bytes a line.
-void dump(Output &out, uint64_t address, std::span<const std::byte> bytes) {
-    for (size_t at = 0; at < bytes.size(); at += 16) {
-        auto part = bytes.subspan(at, std::min<size_t>(16, bytes.size() - at));
-        std::string numbers, text;
-        for (size_t i = 0; i < part.size(); i++) {
-            unsigned char c = static_cast<unsigned char>(part[i]);
-            numbers += format("%s%02x", i == 8 ? "  " : " ", c);
-            text += std::isprint(c) ? static_cast<char>(c) : '.';
-        }
-        out.line(format("%s %-49s |%s|", hex(address + at).c_str(), numbers.c_str(), text.c_str()));
-    }
-}
-
-std::vector<std::byte> bytes_of_hex(const std::string &text) {
-    std::vector<std::byte> bytes;
-
-    for (size_t i = 0; i < text.size(); i += 2) {
-        auto byte = parse_number("0x" + text.substr(i, 2));
-        if (text.size() % 2 || !byte)
-            throw usage("with --hex DATA is an even number of hexadecimal digits, not '" + text +
-                        "'");
-        bytes.push_back(static_cast<std::byte>(*byte));
-    }
-    return bytes;
-}
-
-std::vector<std::byte> bytes_of_file(const std::string &path) {
-    File file(path, O_RDONLY);
-    std::vector<std::byte> bytes(max_written + 1);
-
-    bytes.resize(file.read(bytes.data(), bytes.size()));
-    if (bytes.size() > max_written)
-        throw usage("'" + path + "' has more than " + bytes_text(max_written),
-                    "use 'dsctl mem put' for large files");
-    return bytes;
-}
-
-std::vector<std::byte> data_to_write(Call &call) {
-    std::string text = call.text("DATA");
-
-    if (call.has("--file")) {
-        if (call.has("DATA"))
-            throw usage("DATA and --file are both given");
-        return bytes_of_file(call.text("--file"));
-    }
-    if (!call.has("DATA") || text == "-")
-        return bytes_of_file("-");
-    if (call.has("--hex"))
-        return bytes_of_hex(text);
-    std::vector<std::byte> bytes(text.size());
-    std::memcpy(bytes.data(), text.data(), text.size());
-    return bytes;
-}
 
 uint64_t word_address(const Call &call) {
     uint64_t address = call.number("ADDR");

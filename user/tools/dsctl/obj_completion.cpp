@@ -242,7 +242,7 @@ Exit bash(Call &call) {
 }
 
 // What NAMES of a Param stands for: a dump, and the attribute that is typed.
-constexpr std::string_view name_kinds = "domains|nodes|peers|segments|spaces|targets";
+constexpr std::string_view name_kinds = "domains|nodes|packet-spaces|peers|segments|spaces|targets";
 
 template <class T>
 void add_numbers(std::set<std::string> &names, Kernel &kernel, uint8_t command,
@@ -262,6 +262,9 @@ std::set<std::string> names_of(const Call &call, const std::string &kind) {
         add_numbers(names, kernel, DS_CMD_DOMAIN_GET, attr::domain);
     else if (kind == "segments")
         add_numbers(names, kernel, DS_CMD_SEG_GET, attr::segment);
+    else if (kind == "packet-spaces")
+        for (const nl::Message &space : kernel.dump(DS_CMD_RDM_SPACE_GET, "list the names"))
+            names.insert(std::to_string(space.get_or(attr::rdm_space, 0)));
     else if (kind == "spaces")
         add_numbers(names, kernel, DS_CMD_SPACE_GET, attr::space);
     else

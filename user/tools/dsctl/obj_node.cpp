@@ -55,7 +55,7 @@ nl::Message domain_request(Call &call, uint8_t command) {
 }
 
 Exit domain_add(Call &call) {
-    std::vector<uint8_t> key = read_key(call.text("--key"), call.out);
+    std::vector<uint8_t> key = read_key(call.text("--key"), domain_key_bytes, call.out);
     nl::Message request = domain_request(call, DS_CMD_DOMAIN_ADD);
 
     request.put(attr::key, key);
@@ -85,7 +85,7 @@ Exit domain_show(Call &call) {
 }
 
 Exit keygen(Call &call) {
-    make_key(call.text("FILE"));
+    make_key(call.text("FILE"), domain_key_bytes);
     call.out.respond({{"file", call.text("FILE")}});
     call.out.done("a new key is in " + call.text("FILE") + "; copy it to each host of the domain");
     return Exit::ok;

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // dsctl seg: memory that this host exports, and memory of others that it attaches.
+#include <fcntl.h>
+#include <cerrno>
+#include <cstring>
+
 #include <ds/layout.h>
 
+#include "fabric/fd.hpp"
 #include "map.hpp"
 #include "space_admin.hpp"
 #include "units.hpp"
@@ -9,6 +14,16 @@
 namespace dsctl {
 
 namespace {
+
+// The file that stands behind a segment; the kernel takes a hold of it for itself.
+ds::fabric::Fd open_backing(const std::string &path) {
+    ds::fabric::Fd file(open(path.c_str(), O_RDWR | O_CLOEXEC));
+
+    if (!file.open())
+        throw from_errno("SEG", errno, "cannot open '" + path + "': " + errno_text(errno),
+                         "make it first, as with 'truncate -s SIZE FILE', with the right to write");
+    return file;
+}
 
 Exit add(Call &call) {
     nl::Message request(DS_CMD_SEG_ADD);
@@ -24,10 +39,16 @@ Exit add(Call &call) {
     if (call.has("--name"))
         request.put(attr::name, call.text("--name"));
     request.put(attr::domain, kernel.domain(call));
+    Json row = to_json(request);
+    ds::fabric::Fd file;
+    if (call.has("--file")) {
+        file = open_backing(call.text("--file"));
+        request.put(attr::fd, static_cast<uint32_t>(file.get()));
+        row["file"] = call.text("--file");
+    }
 
     uint64_t id = kernel.call(request, "export " + bytes_text(size)).get_or(attr::segment, 0);
-    Json row{{"segment", id}};
-    row.update(to_json(request));
+    row["segment"] = id;
     call.out.respond(row);
     call.out.done("segment " + std::to_string(id) + " exports " + bytes_text(size) + " to domain " +
                       std::to_string(request.get_or(attr::domain, 0)),
@@ -232,15 +253,22 @@ const Object object{
                         {.name = "--name",
                          .value = "TEXT",
                          .help = "a name of at most 31 characters"},
+                        {.name = "--file",
+                         .value = "FILE",
+                         .kind = Kind::file,
+                         .help = "what it holds at first, and where persistent writes go"},
                     },
                 .examples = {{"seg add 64M", "export 64 MiB; prints the segment's number"},
                              {"seg add 32M --numa 0 --name pool1 --access rw",
                               "from NUMA node 1, without atomics"},
+                             {"seg add 1M --file /tmp/kept", "its content outlives the module"},
                              {"-q seg add 16M", "print the number only, for a script"}},
                 .run = add,
                 .details =
                     "The memory is taken at once. The segment lives until it is deleted or the "
-                    "module is unloaded.",
+                    "module is unloaded. A file or block device behind it is read when it is "
+                    "added; of what is written later, only the persistent writes of 'rdm write' "
+                    "reach it.",
             },
             {
                 .name = "del",

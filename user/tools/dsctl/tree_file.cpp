@@ -14,22 +14,6 @@ namespace dsctl {
 
 namespace {
 
-constexpr size_t read_at_once = 1 << 20;
-
-std::string contents_of(const std::string &path) {
-    File file(path, O_RDONLY);
-    std::string text;
-    size_t got;
-
-    do {
-        size_t before = text.size();
-        text.resize(before + read_at_once);
-        got = file.read(text.data() + before, read_at_once);
-        text.resize(before + got);
-    } while (got > 0);
-    return text;
-}
-
 // The next word of a line, which loses it.
 std::string_view next_word(std::string_view *line) {
     size_t start = std::min(line->find_first_not_of(" \t\r"), line->size());
