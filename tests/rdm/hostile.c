@@ -13,6 +13,7 @@
 
 static struct hostile hostile = { .keyed_space = -1 };
 static uint64_t count = 10000, seed = 1;
+static bool only_flood;
 
 static _Noreturn void usage(void)
 {
@@ -22,7 +23,8 @@ static _Noreturn void usage(void)
 	       "  -t NUMBER      its tenant (0)\n"
 	       "  -K NUMBER:KEY  a space of the same tenant with that key, 32 hexadecimal digits\n"
 	       "  -n NUMBER      packets of the flood at the end (10000)\n"
-	       "  -r NUMBER      its seed (1)\n", raw_usage);
+	       "  -r NUMBER      its seed (1)\n"
+	       "  -o             only the flood\n", raw_usage);
 	exit(2);
 }
 
@@ -43,7 +45,7 @@ static void parse(int argc, char **argv)
 	uint16_t port2 = 0;
 	int option;
 
-	while ((option = getopt(argc, argv, RAW_OPTIONS "2:S:t:K:n:r:")) != -1) {
+	while ((option = getopt(argc, argv, RAW_OPTIONS "2:S:t:K:n:r:o")) != -1) {
 		if (option == '2')
 			port2 = strtoul(optarg, NULL, 10);
 		else if (option == 'S')
@@ -56,6 +58,8 @@ static void parse(int argc, char **argv)
 			count = strtoull(optarg, NULL, 0);
 		else if (option == 'r')
 			seed = strtoull(optarg, NULL, 0);
+		else if (option == 'o')
+			only_flood = true;
 		else if (!raw_option(&hostile.v1, option, optarg))
 			usage();
 	}
@@ -72,12 +76,16 @@ int main(int argc, char **argv)
 	parse(argc, argv);
 	if (hostile.v1.server_port) {
 		raw_open(&hostile.v1);
-		attack_version1(&hostile);
+		begin_version1(&hostile);
 	}
 	if (hostile.v2.server_port) {
 		raw_open(&hostile.v2);
-		attack_version2(&hostile);
+		begin_version2(&hostile);
 	}
+	if (hostile.v1.server_port && !only_flood)
+		attack_version1();
+	if (hostile.v2.server_port && !only_flood)
+		attack_version2();
 	if (count)
 		flood(&hostile, count, seed);
 	return tap_done();

@@ -34,10 +34,13 @@ struct hostile {
 	uint8_t key[16];
 };
 
-void attack_version1(struct hostile *h);
-void attack_version2(struct hostile *h);
+/* Allocate, and write what is looked for from then on; the attacks and the flood come after it. */
+void begin_version1(struct hostile *h);
+void begin_version2(struct hostile *h);
+void attack_version1(void);
+void attack_version2(void);
 
-/* @count packets of all kinds, the same for the same @seed. Attacks come first: they make areas. */
+/* @count packets of all kinds, the same for the same @seed. */
 void flood(struct hostile *h, uint64_t count, uint64_t seed);
 
 /* For the flood: where version 1 has memory, whose first and last KiB are probed; and the session. */

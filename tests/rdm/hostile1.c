@@ -482,11 +482,15 @@ void version1_probe(void)
 	wrong("version 1 does not answer any more");
 }
 
-void attack_version1(struct hostile *hostile)
+void begin_version1(struct hostile *hostile)
 {
 	h = hostile;
 	raw = &h->v1;
 	make_area();
+}
+
+void attack_version1(void)
+{
 	truncated();
 	too_long();
 	opcodes();

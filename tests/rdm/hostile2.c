@@ -608,11 +608,15 @@ static void make_area(void)
 	end("version 2 serves this host");
 }
 
-void attack_version2(struct hostile *hostile)
+void begin_version2(struct hostile *hostile)
 {
 	h = hostile;
 	raw = &h->v2;
 	make_area();
+}
+
+void attack_version2(void)
+{
 	lengths_of_packets();
 	bits();
 	operations();
