@@ -13,9 +13,14 @@ fuzz_headers	= $(wildcard kernel/*.h kernel/rdm/*.h include/uapi/ds/*.h)
 
 .PHONY: fuzz
 # Not in ALL: only tests need clang.
-fuzz: $(FUZZ_BIN)/parse_fuzz $(FUZZ_BIN)/seeds
+fuzz: $(FUZZ_BIN)/parse_fuzz $(FUZZ_BIN)/serve_fuzz $(FUZZ_BIN)/seeds
 
 $(FUZZ_BIN)/parse_fuzz: tests/fuzz/parse_fuzz.c $(fuzz_codec) $(fuzz_headers)
+	@mkdir -p $(@D)
+	clang-14 $(fuzz_flags) $(fuzz_san) -o $@ $(filter %.c,$^)
+
+fuzz_core	:= $(patsubst %,kernel/rdm/%.c,serve session packet_space vspace buddy vrange segtable pagemap)
+$(FUZZ_BIN)/serve_fuzz: tests/fuzz/serve_fuzz.c $(fuzz_codec) $(fuzz_core) $(fuzz_headers)
 	@mkdir -p $(@D)
 	clang-14 $(fuzz_flags) $(fuzz_san) -o $@ $(filter %.c,$^)
 

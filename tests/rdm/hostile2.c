@@ -3,6 +3,8 @@
  * DS: wrong packets of wire version 2, good ones that come again or in another order, and
  * clients that want too much.
  */
+#include <sys/random.h>
+
 #include "rdm/packet2.h"
 
 #include "hostile.h"
@@ -592,11 +594,14 @@ static void forged(void)
 static void make_area(void)
 {
 	struct ds_packet p;
+	u64 nonce;
 
 	begin();
 	for (size_t i = 0; i < AREA; i++)
 		pattern[i] = i * 13 + (i >> 8) + 5;
-	session = open_session(0x12345678);
+	if (getrandom(&nonce, sizeof(nonce), 0) != sizeof(nonce))
+		raw_die("no random number for a session");
+	session = open_session(nonce);
 	area = allocate(AREA);
 	if (!session || !area)
 		raw_die("version 2 cannot open a session or allocate %d bytes", AREA);

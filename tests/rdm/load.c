@@ -25,7 +25,7 @@
 #define PATIENCE_MS	2000	/* what has not come then is lost */
 #define ALLOCATION	4096
 
-static const char *server;
+static const char *server, *from;
 static uint16_t port;
 static uint8_t app_id;
 static bool echo;
@@ -55,12 +55,17 @@ static _Noreturn void die(const char *format, ...)
 static void open_socket(void)
 {
 	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(port) };
+	struct sockaddr_in here = { .sin_family = AF_INET };
 	const int room = 4 << 20;
 
 	if (inet_pton(AF_INET, server, &to.sin_addr) != 1)
 		die("'%s' is no IPv4 address", server);
 	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd < 0 || connect(fd, (struct sockaddr *)&to, sizeof(to)))
+	if (from && inet_pton(AF_INET, from, &here.sin_addr) != 1)
+		die("'%s' is no IPv4 address", from);
+	if (fd < 0 || bind(fd, (struct sockaddr *)&here, sizeof(here)))
+		die("%s: %s", from ? from : "socket", strerror(errno));
+	if (connect(fd, (struct sockaddr *)&to, sizeof(to)))
 		die("%s: %s", server, strerror(errno));
 	setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room));
 }
@@ -175,6 +180,7 @@ static _Noreturn void usage(void)
 	       "  -n NUMBER    of requests (10000)\n"
 	       "  -a NUMBER    app id (0)\n"
 	       "  -v ADDRESS   read there (in %d bytes that are allocated for it)\n"
+	       "  -b ADDRESS   send from there\n"
 	       "  -e           the server is an echo\n", MAX_DEPTH, ALLOCATION);
 	exit(2);
 }
@@ -183,7 +189,7 @@ static void parse(int argc, char **argv)
 {
 	int option;
 
-	while ((option = getopt(argc, argv, "s:p:d:n:a:v:e")) != -1) {
+	while ((option = getopt(argc, argv, "s:p:d:n:a:v:b:e")) != -1) {
 		if (option == 's')
 			server = optarg;
 		else if (option == 'p')
@@ -194,6 +200,8 @@ static void parse(int argc, char **argv)
 			wanted = strtoul(optarg, NULL, 10);
 		else if (option == 'a')
 			app_id = strtoul(optarg, NULL, 0);
+		else if (option == 'b')
+			from = optarg;
 		else if (option == 'e')
 			echo = true;
 		else if (option == 'v')
@@ -215,8 +223,8 @@ int main(int argc, char **argv)
 		allocate();
 	w1_request(request, app_id, W1_READ, address, W1_UNIT, NULL, 0);
 	seconds = run();
-	printf("{\"server\":\"%s\",\"requests\":%lu,\"depth\":%u,\"bytes\":%d,\"answered\":%lu,\"lost\":%lu,\"wrong\":%lu,"
+	printf("{\"server\":\"%s\",\"address\":%" PRIu64 ",\"requests\":%lu,\"depth\":%u,\"bytes\":%d,\"answered\":%lu,\"lost\":%lu,\"wrong\":%lu,"
 	       "\"seconds\":%.6f,\"ops_per_second\":%.1f}\n",
-	       echo ? "echo" : "v1", wanted, depth, W1_UNIT, answered, lost, wrong, seconds, answered / seconds);
+	       echo ? "echo" : "v1", address, wanted, depth, W1_UNIT, answered, lost, wrong, seconds, answered / seconds);
 	return wrong || !answered;
 }
