@@ -17,7 +17,7 @@
  *  time		ds_mono_ns, ds_may_resched (in long loops; may sleep)
  *  checks		crc32c (seed in, no inversion), hash_64, ilog2, ds_siphash
  *  the rest		static_assert, ARRAY_SIZE, container_of, min, max,
- *			ds_array_index_nospec, errno numbers
+ *			ds_array_index_nospec, ds_noinline, errno numbers
  */
 #ifndef DS_SHIM_H
 #define DS_SHIM_H
@@ -25,6 +25,9 @@
 #if !defined(__LP64__) || !(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)
 #error "DS needs a 64-bit little-endian machine"
 #endif
+
+/* So that what is called rarely costs the caller no registers. */
+#define ds_noinline			__attribute__((__noinline__))
 
 #ifdef __KERNEL__
 

@@ -71,27 +71,15 @@ static void ds_pagemap_empty(struct ds_pagemap_place place)
 	place.bucket->meta &= ~(DS_PAGEMAP_SLOT_MASK << place.slot * DS_PAGEMAP_BITS);
 }
 
-/* The slot of a bucket that has @page; DS_PAGEMAP_SLOTS if there is none. */
-static inline u32 ds_pagemap_slot_of(const struct ds_pagemap_bucket *b, u32 page)
+static inline bool ds_pagemap_has(struct ds_pagemap_place p, u32 page)
 {
-	u32 slot;
-
-	for (slot = 0; slot < DS_PAGEMAP_SLOTS; slot++)
-		if (b->key[slot] == page && ds_pagemap_used(b, slot))
-			break;
-	return slot;
+	return p.bucket->key[p.slot] == page && ds_pagemap_used(p.bucket, p.slot);
 }
 
-/* An empty slot of a bucket, @first if it can be; DS_PAGEMAP_SLOTS if it is full. */
-static u32 ds_pagemap_empty_slot(const struct ds_pagemap_bucket *b, u32 first)
+/* Slots are a ring: those behind a page's own one are the next to be tried. */
+static inline u32 ds_pagemap_next_slot(u32 slot)
 {
-	u32 slot = 0;
-
-	if (!ds_pagemap_used(b, first))
-		return first;
-	while (slot < DS_PAGEMAP_SLOTS && ds_pagemap_used(b, slot))
-		slot++;
-	return slot;
+	return slot ? slot - 1 : DS_PAGEMAP_SLOTS - 1;
 }
 
 /* ---- looking up ---- */
@@ -101,24 +89,29 @@ static inline struct ds_pagemap_front *ds_pagemap_front(struct ds_pagemap *m, u3
 	return &m->front[(page ^ page >> 8) % DS_PAGEMAP_FRONT];
 }
 
-/* What the front table does not know. */
-static u64 ds_pagemap_find_behind(struct ds_pagemap *m, u32 page, struct ds_pagemap_front *front)
+/* Where a page is, from where it would be first; in no bucket if it is nowhere. */
+static struct ds_pagemap_place ds_pagemap_seek(struct ds_pagemap *m, struct ds_pagemap_place p,
+					       u32 page)
 {
-	struct ds_pagemap_place p = ds_pagemap_first(m, page);
+	u32 i;
 
-	if (p.bucket->key[p.slot] != page || !ds_pagemap_used(p.bucket, p.slot)) {
-		for (;;) {
-			p.slot = ds_pagemap_slot_of(p.bucket, page);
-			if (p.slot < DS_PAGEMAP_SLOTS)
-				break;
-			p.bucket = ds_pagemap_next(m, p.bucket);
-			if (!p.bucket) {
-				m->stats.misses++;
-				return 0;
-			}
-			m->stats.chain_steps++;
+	for (;;) {
+		for (i = 0; i < DS_PAGEMAP_SLOTS; i++) {
+			if (ds_pagemap_has(p, page))
+				return p;
+			p.slot = ds_pagemap_next_slot(p.slot);
 		}
+		p.bucket = ds_pagemap_next(m, p.bucket);
+		if (!p.bucket)
+			return p;
+		m->stats.chain_steps++;
 	}
+}
+
+/* The large table knows it: now the front table does. */
+static inline u64 ds_pagemap_promote(struct ds_pagemap *m, struct ds_pagemap_front *front,
+				     u32 page, struct ds_pagemap_place p)
+{
 	m->stats.table_hits++;
 	m->stats.promotions++;
 	front->page = page;
@@ -126,15 +119,31 @@ static u64 ds_pagemap_find_behind(struct ds_pagemap *m, u32 page, struct ds_page
 	return front->known;
 }
 
+/* What is not at its first place. */
+static ds_noinline u64 ds_pagemap_find_far(struct ds_pagemap *m, struct ds_pagemap_place first,
+					   u32 page)
+{
+	struct ds_pagemap_place p = ds_pagemap_seek(m, first, page);
+
+	if (p.bucket)
+		return ds_pagemap_promote(m, ds_pagemap_front(m, page), page, p);
+	m->stats.misses++;
+	return 0;
+}
+
 u64 ds_pagemap_find(struct ds_pagemap *m, u32 page)
 {
 	struct ds_pagemap_front *front = ds_pagemap_front(m, page);
+	struct ds_pagemap_place first;
 
 	if (front->page == page && front->known) {
 		m->stats.front_hits++;
 		return front->known;
 	}
-	return ds_pagemap_find_behind(m, page, front);
+	first = ds_pagemap_first(m, page);
+	if (ds_pagemap_has(first, page))
+		return ds_pagemap_promote(m, front, page, first);
+	return ds_pagemap_find_far(m, first, page);
 }
 
 /* ---- chains ---- */
@@ -166,24 +175,20 @@ int ds_pagemap_insert(struct ds_pagemap *m, u32 page, u64 known)
 {
 	struct ds_pagemap_place p = ds_pagemap_first(m, page);
 	struct ds_pagemap_bucket *next;
-	u32 wanted = p.slot;
+	u32 i;
 
 	if (!(known & DS_PAGEMAP_MAPPED) || known >> 32 > DS_PAGEMAP_SLOT_MASK)
 		return -EINVAL;
-	for (;;) {
-		if (ds_pagemap_slot_of(p.bucket, page) < DS_PAGEMAP_SLOTS)
-			return -EEXIST;
-		next = ds_pagemap_next(m, p.bucket);
-		if (!next)
-			break;
+	if (ds_pagemap_seek(m, p, page).bucket)
+		return -EEXIST;
+	while ((next = ds_pagemap_next(m, p.bucket)))
 		p.bucket = next;
-	}
-	p.slot = ds_pagemap_empty_slot(p.bucket, wanted);
-	if (p.slot == DS_PAGEMAP_SLOTS) {
+	for (i = 0; i < DS_PAGEMAP_SLOTS && ds_pagemap_used(p.bucket, p.slot); i++)
+		p.slot = ds_pagemap_next_slot(p.slot);
+	if (i == DS_PAGEMAP_SLOTS) {
 		p.bucket = ds_pagemap_add_chain(m, p.bucket);
 		if (!p.bucket)
 			return -ENOMEM;
-		p.slot = wanted;
 	}
 	ds_pagemap_fill(p, page, known);
 	m->mapped++;
@@ -220,21 +225,15 @@ static void ds_pagemap_close(struct ds_pagemap *m, struct ds_pagemap_bucket *fir
 u64 ds_pagemap_remove(struct ds_pagemap *m, u32 page)
 {
 	struct ds_pagemap_front *front = ds_pagemap_front(m, page);
-	struct ds_pagemap_place p = ds_pagemap_first(m, page);
-	struct ds_pagemap_bucket *first = p.bucket;
+	struct ds_pagemap_place first = ds_pagemap_first(m, page);
+	struct ds_pagemap_place p = ds_pagemap_seek(m, first, page);
 	u64 known;
 
-	do {
-		p.slot = ds_pagemap_slot_of(p.bucket, page);
-		if (p.slot < DS_PAGEMAP_SLOTS)
-			break;
-		p.bucket = ds_pagemap_next(m, p.bucket);
-	} while (p.bucket);
 	if (!p.bucket)
 		return 0;
 	known = ds_pagemap_known(p.bucket, p.slot);
 	ds_pagemap_empty(p);
-	ds_pagemap_close(m, first, p);
+	ds_pagemap_close(m, first.bucket, p);
 	if (front->page == page)
 		front->known = 0;
 	m->mapped--;
