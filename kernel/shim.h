@@ -26,9 +26,6 @@
 #error "DS needs a 64-bit little-endian machine"
 #endif
 
-/* So that what is called rarely costs the caller no registers. */
-#define ds_noinline			__attribute__((__noinline__))
-
 #ifdef __KERNEL__
 
 #include <linux/atomic.h>
@@ -62,6 +59,7 @@
 #define ds_mono_ns()			ktime_get_ns()
 #define ds_may_resched()		cond_resched()
 #define ds_array_index_nospec(i, n)	array_index_nospec(i, n)
+#define ds_noinline			noinline
 
 /* SipHash-2-4 under a key of 16 bytes. */
 static inline u64 ds_siphash(const void *data, size_t length, const u8 *key)
@@ -134,6 +132,7 @@ static inline u64 ds_mono_ns(void)
 #define ds_may_resched()		((void)0)
 
 #define ds_array_index_nospec(i, n)	(i)
+#define ds_noinline			__attribute((__noinline__))
 
 /* Four bits a step: the reversed polynomial is 0x82f63b78. */
 static inline u32 crc32c(u32 crc, const void *data, unsigned int length)

@@ -5,8 +5,9 @@
  *
  * All of them have the same keys, 1 to 1,000,000, dense as addresses of a space
  * are, and are asked for the same ones in the same random order, each answer being
- * checked. They take turns. The rhashtable has grown to its final size, its objects lie side by side. The log has a line for
- * each round, nanoseconds of all look-ups of each.
+ * checked. They take turns. The rhashtable has grown to its final size, and its
+ * objects lie side by side. The log has a line for each round, nanoseconds of all
+ * look-ups of each.
  */
 #include <linux/ktime.h>
 #include <linux/module.h>

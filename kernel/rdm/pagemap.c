@@ -10,8 +10,8 @@
 #define DS_PAGEMAP_CHAIN_UNIT	0x800000000ull
 
 static_assert(sizeof(struct ds_pagemap_bucket) == 64, "a bucket is a cache line");
-static_assert(DS_PAGEMAP_SLOT_MASK + 1 == 1u << DS_PAGEMAP_BITS, "bits of a slot");
-static_assert(DS_PAGEMAP_CHAIN_SHIFT == DS_PAGEMAP_SLOTS * DS_PAGEMAP_BITS, "the chain is above");
+static_assert(!(DS_PAGEMAP_SLOT_MASK >> DS_PAGEMAP_BITS), "bits of a slot");
+static_assert(DS_PAGEMAP_BITS * DS_PAGEMAP_SLOTS == 35, "the chain is above");
 static_assert(DS_PAGEMAP_CHAIN_UNIT == 1ull << DS_PAGEMAP_CHAIN_SHIFT, "1 of the chain");
 
 /* Where a page is, or where it may go. */

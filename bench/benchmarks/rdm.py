@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The packet service: what translating an address costs, beside the kernel's own tables."""
+import rdm_translation
+
+# Each has run(options), which returns rows.
+GROUPS = (rdm_translation,)
+
+
+def run(options):
+    """All of it. Returns the rows."""
+    return [row for group in GROUPS for row in group.run(options)]
