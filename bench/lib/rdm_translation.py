@@ -5,10 +5,11 @@ import platform
 import re
 import shutil
 import subprocess
+import time
 from types import SimpleNamespace
 
 import modules
-from nodes import ROOT, BenchError, Nodes
+from nodes import ROOT, BenchError, Nodes, host_busy_seconds
 from report import Report
 
 MODULE = "ds_bench_translation"
@@ -35,13 +36,20 @@ def figures(line):
     return {name: int(number) for name, number in re.findall(r"([a-z]+) (\d+)", line)}
 
 
-def add_rows(report, rows, rounds, command):
+def others_during(run, ours_so_far):
+    """Processors that the rest of the host used while run() ran; ours_so_far(): processor seconds of ours."""
+    busy, ours, start = host_busy_seconds(), ours_so_far(), time.monotonic()
+    run()
+    return max(host_busy_seconds() - busy - (ours_so_far() - ours), 0.0) / (time.monotonic() - start)
+
+
+def add_rows(report, rows, rounds, command, others):
     """A row for each pair of tables, nanoseconds of a look-up."""
     if not rounds:
         raise BenchError(f"no figures from: {command}")
     for metric, mine, peer, name, goal in rows:
         both = ([figure[table] / figure["lookups"] for figure in rounds] for table in (mine, peer))
-        report.rounds(metric, "ns", both, command, name, goal)
+        report.rounds(metric, "ns", both, others, command, name, goal)
 
 
 def in_kernel(options):
@@ -50,10 +58,11 @@ def in_kernel(options):
     with Nodes(1, options.kernel) as nodes:
         shutil.copy(os.path.join(folder, MODULE + ".ko"), nodes.share)
         command = f"insmod {MODULE}.ko rounds={ROUNDS * options.pairs}"
-        nodes.run(f"cd /share && {command} && rmmod {MODULE}", seconds=600)
+        others = others_during(lambda: nodes.run(f"cd /share && {command} && rmmod {MODULE}", seconds=600),
+                               lambda: nodes.cpu_seconds()[1])
         said = [figures(line) for line in nodes.run(f"dmesg | grep {MODULE}:").splitlines()]
         report = Report("rdm", nodes, None)
-        add_rows(report, KERNEL_ROWS, [figure for figure in said if "lookups" in figure], command)
+        add_rows(report, KERNEL_ROWS, [figure for figure in said if "lookups" in figure], command, others)
         taken = next(figure["bytes"] for figure in said if "bytes" in figure)
         report.count("memory of a page, 1,000,000 mapped", "B", [taken / PAGES], command,
                      ("what it may take", 14.0), "<= 1.0")
@@ -62,13 +71,15 @@ def in_kernel(options):
 
 def natively(options):
     """Rows of a program on this host."""
-    command = [NATIVE, str(ROUNDS * options.pairs)]
     if not os.path.exists(NATIVE):
         raise BenchError(f"there is no {NATIVE}: call me by make bench")
-    said = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+    said = []
+    others = others_during(lambda: said.append(subprocess.run([NATIVE, str(ROUNDS * options.pairs)], check=True, text=True,
+                                                              stdout=subprocess.PIPE).stdout),
+                           lambda: sum(os.times()[:4]))
     report = Report("rdm", SimpleNamespace(release=platform.release()), None)
-    add_rows(report, NATIVE_ROWS, [figures(line) for line in said.splitlines()],
-             " ".join(["build/bench/translation", *command[1:]]))
+    add_rows(report, NATIVE_ROWS, [figures(line) for line in said[0].splitlines()],
+             f"build/bench/translation {ROUNDS * options.pairs}", others)
     return report.rows
 
 

@@ -37,10 +37,10 @@ class Report:
         self._row(metric, unit, figures, [figure] * len(figures), 0.0, peer=name, goal=goal,
                   command={"ours": command, "peer": name})
 
-    def rounds(self, metric, unit, figures, command, peer, goal):
+    def rounds(self, metric, unit, figures, others, command, peer, goal):
         """A row of what one command has measured of both, in turns. figures: ours and theirs, of each round."""
         ours, theirs = figures
-        self._row(metric, unit, ours, theirs, 0.0, peer=peer, goal=goal, command={"ours": command, "peer": command})
+        self._row(metric, unit, ours, theirs, others, peer=peer, goal=goal, command={"ours": command, "peer": command})
 
     def _row(self, metric, unit, ours, against, others, **rest):
         row = make_row(self.bench, metric, unit, ours, against, kernel=self.nodes.release, commit=self.commit,

@@ -40,7 +40,7 @@ struct ds_vspace_attr {
  * @table_hits: pages that only the large table knew
  * @misses: pages that are not mapped
  * @chain_steps: chained buckets that were looked at
- * @promotions: entries copied to the front table
+ * @promotions: entries copied to the front table, with all that is known of them
  */
 struct ds_vspace_stats {
 	u64 front_hits;
@@ -96,15 +96,20 @@ struct ds_vspace_grant {
  * ds_vspace_alloc - allocate
  * @length: bytes, at least 1; takes whole pages of the pool, but no byte beyond
  *	@length can be reached
- * @access: DS_ACCESS_*, a part of the space's; 0 for all of it
+ * @access: DS_ACCESS_*, a part of the space's; 0 for all of it. In DIRECT all of it,
+ *	because there nothing stands between two allocations
  * @grant: written on success only
  *
  * Between two allocations at least one page of addresses is never mapped, except
  * in DIRECT, where the address is the offset.
  *
+ * Except in HASH, an allocation is contiguous in the pool, and so not longer than
+ * the longest free block.
+ *
  * Return: 0; -EINVAL: @length is 0 or longer than the pool; -EACCES: @access is
- *	more than the space's; -ENOSPC: pool or addresses are used up; -ENOMEM.
- *	Nothing has changed after an error.
+ *	more than the space's, or in DIRECT less; -ENOSPC: pool or addresses are
+ *	used up; -ENOMEM. Nothing is taken after an error; addresses of this
+ *	generation may have been passed over.
  */
 int ds_vspace_alloc(struct ds_vspace *s, u64 length, u32 access, struct ds_vspace_grant *grant);
 
@@ -137,14 +142,14 @@ struct ds_vspace_run {
  * ds_vspace_translate - where is a range, and may it be touched so?
  * @address: first byte
  * @length: 1 to DS_PACKET_MAX_LENGTH
- * @access: one of DS_ACCESS_*
+ * @access: one of DS_ACCESS_*, or several, all of which must be allowed
  * @runs: filled in the order of the range; neighbours in the pool are one run
  *
  * A range is within one allocation, whole. In DIRECT it is within the pool,
  * whether allocated or not.
  *
- * Return: the number of runs; -EINVAL: length; -EFAULT: not within one allocation,
- *	or wraps; -EACCES
+ * Return: the number of runs; -EINVAL: length, or no access; -EFAULT: not within
+ *	one allocation, or wraps; -EACCES
  */
 int ds_vspace_translate(struct ds_vspace *s, u64 address, u64 length, u32 access,
 			struct ds_vspace_run runs[DS_VSPACE_RUNS]);
