@@ -277,11 +277,14 @@ static int ds_vspace_segments(const struct ds_vspace *s, u64 address, u64 end, u
 	return 1;
 }
 
-/* Pages mapped one behind the other are of one allocation: behind each is one that is not. */
+/*
+ * Pages mapped one behind the other are of one allocation, because behind each
+ * allocation is a page that is not mapped; so they have the same access.
+ */
 static int ds_vspace_hash(struct ds_vspace *s, u64 address, u64 end, u32 access,
 			  struct ds_vspace_run *runs)
 {
-	u64 page_size = ds_vspace_page_size(s), known = 0, denied = 0, at;
+	u64 page_size = ds_vspace_page_size(s), known = 0, at;
 	const struct ds_segtable_entry *e;
 	int count = 0;
 	u32 n;
@@ -294,7 +297,6 @@ static int ds_vspace_hash(struct ds_vspace *s, u64 address, u64 end, u32 access,
 		known = ds_pagemap_find(&s->map, (u32)(at >> s->attr.page_shift));
 		if (!known)
 			return -EFAULT;
-		denied |= access & ~(known >> DS_PAGEMAP_ACCESS_SHIFT);
 		offset = ((u64)(u32)known << s->attr.page_shift) + in_page;
 		n = (u32)min(page_size - in_page, end - at);
 		if (count && runs[count - 1].offset + runs[count - 1].length == offset)
@@ -307,7 +309,7 @@ static int ds_vspace_hash(struct ds_vspace *s, u64 address, u64 end, u32 access,
 		if (!e || end > e->limit)
 			return -EFAULT;
 	}
-	return denied ? -EACCES : count;
+	return access & ~(known >> DS_PAGEMAP_ACCESS_SHIFT) ? -EACCES : count;
 }
 
 int ds_vspace_translate(struct ds_vspace *s, u64 address, u64 length, u32 access,

@@ -48,6 +48,8 @@ static void assert_empty(const struct ds_vspace *s)
 	assert_int_equal(usage.free_bytes, s->attr.size);
 	assert_int_equal(usage.largest_free, s->attr.size);
 	assert_int_equal(s->map.mapped, 0);
+	if (s->attr.kind != DS_PACKET_DIRECT)
+		assert_int_equal(ds_vranges_find(&s->addresses, 1, true), s->addresses.pages);
 }
 
 static void wrong_attributes(void **state)
@@ -155,7 +157,8 @@ static void a_failed_allocation_leaves_nothing(void **state)
 {
 	struct ds_vspace_grant grant = { 0 };
 	struct ds_vspace *s = create(DS_PACKET_HASH, 256);
-	int ret, n = 0;
+	int ret, n;
+	u32 page;
 	u64 a;
 
 	(void)state;
@@ -173,9 +176,38 @@ static void a_failed_allocation_leaves_nothing(void **state)
 	assert_int_equal(s->pool.free, 256 - 25);
 	assert_int_equal(s->allocations.count, 6);
 	assert_int_equal(translate(s, a, 5 * PAGE), 1);
+	/* Its addresses are free, too: 6 allocations have 31 pages, with those behind them. */
+	n = 0;
+	for (page = 1; page < s->addresses.pages; page++)
+		n += s->addresses.used[page / 64] >> page % 64 & 1;
+	assert_int_equal(n, 31);
 	assert_int_equal(ds_vspace_free(s, a, 0), 0);
 	assert_int_equal(ds_vspace_alloc(s, 3 * PAGE + 1, 0, &grant), 0);
 	ds_vspace_destroy(s);
+}
+
+/* The pool has room, but addresses are used up. */
+static void addresses_are_used_up(void **state)
+{
+	struct ds_vspace_grant grant = { 0 };
+	struct ds_vspace *s;
+	u64 a;
+	u32 kind;
+
+	(void)state;
+	for (kind = DS_PACKET_SEGMENTS; kind <= DS_PACKET_HASH; kind++) {
+		s = create(kind, 64);
+		ds_vranges_destroy(&s->addresses);
+		assert_int_equal(ds_vranges_init(&s->addresses, 10), 0);
+		a = alloc(s, 5 * PAGE);
+		assert_int_equal(ds_vspace_alloc(s, 3 * PAGE, 0, &grant), -ENOSPC);
+		assert_int_equal(grant.address, 0);
+		assert_int_equal(s->pool.free, 59);
+		assert_int_equal(s->allocations.count, 1);
+		assert_int_equal(ds_vspace_free(s, a, 0), 0);
+		assert_empty(s);
+		ds_vspace_destroy(s);
+	}
 }
 
 static void ends_of_an_allocation(struct ds_vspace *s, u64 a, u64 length)
@@ -632,6 +664,7 @@ int main(void)
 		TEST(wrong_calls),
 		TEST(memory_runs_out),
 		TEST(a_failed_allocation_leaves_nothing),
+		TEST(addresses_are_used_up),
 		TEST(defect_2_both_ends_are_checked),
 		TEST(ranges_that_wrap),
 		TEST(direct_is_the_pool),
