@@ -13,7 +13,8 @@ from nodes import ROOT, BenchError, Nodes, host_busy_seconds
 from report import Report
 
 MODULE = "ds_bench_translation"
-ROUNDS = 3  # for each pair of runs that is asked for: they are short, and the host is never quiet
+ROUNDS = 6  # for each pair of runs that is asked for: they are short, and the host is never quiet
+LOOKUPS = 250000
 NATIVE = os.path.join(ROOT, "build", "bench", "translation")
 PAGES = 1000000
 
@@ -57,7 +58,7 @@ def in_kernel(options):
     folder = modules.build(options.kernel)
     with Nodes(1, options.kernel) as nodes:
         shutil.copy(os.path.join(folder, MODULE + ".ko"), nodes.share)
-        command = f"insmod {MODULE}.ko rounds={ROUNDS * options.pairs}"
+        command = f"insmod {MODULE}.ko lookups={LOOKUPS} rounds={ROUNDS * options.pairs}"
         others = others_during(lambda: nodes.run(f"cd /share && {command} && rmmod {MODULE}", seconds=600),
                                lambda: nodes.cpu_seconds()[1])
         said = [figures(line) for line in nodes.run(f"dmesg | grep {MODULE}:").splitlines()]
