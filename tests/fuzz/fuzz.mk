@@ -13,6 +13,7 @@ fuzz_headers	= $(wildcard kernel/*.h kernel/rdm/*.h include/uapi/ds/*.h)
 
 .PHONY: fuzz
 # Not in ALL: only tests need clang.
+test soak: fuzz
 fuzz: $(FUZZ_BIN)/parse_fuzz $(FUZZ_BIN)/serve_fuzz $(FUZZ_BIN)/seeds
 
 $(FUZZ_BIN)/parse_fuzz: tests/fuzz/parse_fuzz.c $(fuzz_codec) $(fuzz_headers)
