@@ -382,8 +382,8 @@ static void allocate(bool first_version)
 	struct ds_packet p = change(DS_PACKET_ALLOC), *r;
 	u32 access = first_version || which < 128 ? 0 : which % (DS_ACCESS_ALL + 1);
 
-	p.length = any_length();
-	if (a->length || p.length > DS_PACKET_MAX_LENGTH)
+	p.length = (u64)(next() % 6) << DS_PACKET_PAGE_SHIFT_MIN | next();
+	if (a->length)
 		return;
 	p.address = access;
 	if (first_version) {
@@ -447,6 +447,8 @@ static void read2(void)
 	check_read(p.address, p.offset, p.part, p.length, status);
 }
 
+static u32 unfinished;		/* WRITEs that never get their last part */
+
 /* In any number of parts; without the last one nothing happens. */
 static void write2(void)
 {
@@ -472,12 +474,16 @@ static void write2(void)
 		part.part = min(p.length - part.offset, (u64)DS_PACKET_BLOCK);
 		part.data = content + part.offset;
 		serve2(&part);
-		if (answer.count && answer.first.status == DS_PACKET_BUSY)
+		if (answer.count && answer.first.status == DS_PACKET_BUSY) {
+			HOLDS(unfinished >= DS_SESSION_PARTED);
 			return;
+		}
 		if (i < blocks - 1)
 			HOLDS(!answer.count);
 	}
-	if (how >= 80)
+	if (how < 80)
+		unfinished++;
+	else
 		expect_one(model_write(&p));
 }
 
@@ -568,6 +574,7 @@ static void begin(void)
 	HOLDS(!ds_packet_space_init(&space, &attr, how & 2 ? &persistent_ops : &volatile_ops, pool));
 	counter = 0;
 	seq = 0;
+	unfinished = 0;
 	wire_size = 0;
 	room = HEAD;
 	out_packet = malloc(room);
