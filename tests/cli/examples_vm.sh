@@ -60,7 +60,7 @@ fresh() {
 	for node in 1 2 3; do
 		on "$node" sh -c 'rmmod ds && insmod /ds/ds.ko' || return
 	done
-	rm -f /etc/ds/domain1.key
+	rm -f /etc/ds/domain1.key space1.key
 }
 
 # The bench reads by now.
@@ -69,6 +69,39 @@ reads() {
 	before=$(dsctl stat show --object module | grep ' ops_read ')
 	until [ "$(dsctl stat show --object module | grep ' ops_read ')" != "$before" ] || [ $((tries--)) = 0 ]; do sleep 0.1; done
 	[ "$tries" -ge 0 ]
+}
+
+# The packet service of this host, used by this host.
+packets() {
+	example 'rdm keygen space1.key'
+	example 'rdm space add 1 --segment 2'
+	example 'rdm space add 2 --segment 3 --kind segments --page 64K --access rw'
+	example 'rdm space show'
+	example 'rdm space del 2'
+	example 'rdm listen add 10.77.0.1'
+	example 'rdm listen add 10.77.0.1 --wire 1 --answer-writes'
+	example 'rdm listen show'
+	example 'rdm peer add 10.77.0.1'
+	example 'rdm peer add 10.77.0.3 --tenant 7'
+	example 'rdm peer show'
+	example 'rdm peer del 10.77.0.3'
+	example 'rdm ping --to 10.77.0.1'
+	example 'rdm alloc 64K --to 10.77.0.1'
+	example 'rdm write 0x1000 hello --to 10.77.0.1'
+	example 'rdm read 0x1000 64 --to 10.77.0.1'
+	example 'rdm read 0x1000 4K --to 10.77.0.1 --wire 1 --out page'
+	example 'rdm cas 0x1008 0 1 --to 10.77.0.1'
+	example 'rdm fetch-add 0x1010 1 --to 10.77.0.1'
+	example 'rdm free 0x1000 --to 10.77.0.1'
+	example 'rdm bench --to 10.77.0.1 --count 1000'
+	example 'rdm bench --to 10.77.0.1 --op write --size 64K --depth 2 --count 100'
+	example 'rdm trace requests --count 500'
+	example 'rdm replay requests --check --to 10.77.0.1'
+	example 'rdm listen del 10.77.0.1 --wire 1'
+	example 'rdm selftest'
+	dsctl -q rdm listen del 10.77.0.1
+	dsctl -q rdm peer del 10.77.0.1
+	dsctl -q rdm space del 1
 }
 
 narrative() {
@@ -101,6 +134,9 @@ narrative() {
 	example 'seg add 64M'
 	example 'seg add 32M --numa 0 --name pool1 --access rw'
 	example '-q seg add 16M'
+	truncate -s 1M /tmp/kept
+	example 'seg add 1M --file /tmp/kept'
+	packets
 	example 'seg show'
 	example 'seg revoke 1'
 	example 'seg del 1'
@@ -134,8 +170,7 @@ narrative() {
 	dsctl -q space del 2
 	dsctl -q peer del 2
 	dsctl -q peer del 3
-	dsctl -q seg del 2
-	dsctl -q seg del 3
+	for segment in 2 3 4; do dsctl -q seg del "$segment"; done
 	[ "$(dsctl completion names segments | wc -l)" = 0 ] || dsctl -q seg del "$(dsctl completion names segments)"
 	example 'node domain del 1'
 }

@@ -69,6 +69,9 @@ public:
         out.out = {.packet = reply.data(), .room = room, .emit = emit};
         out.answer = &answer;
         auto size = static_cast<uint32_t>(packet.size());
+        if (forgetful && ++served_ % 64 == 0)
+            for (size_t page = 0; page < memory_.size(); page += 4096)
+                memory_[page] ^= 1;
         if (version == 1) {
             bool ours = ds_packet1_parse(packet.data(), size, &p) == 0;
             if (ours)
@@ -91,6 +94,7 @@ public:
 
     ds_packet_space space{};
     bool answer_writes = true;
+    bool forgetful = false;  // now and then the memory changes by itself
 
 private:
     struct Out {
@@ -127,6 +131,7 @@ private:
 
     std::vector<uint8_t> memory_;
     u64 replies_ = 0;
+    uint64_t served_ = 0;
 };
 
 /// What befalls packets, each with a probability of so many in 1000.

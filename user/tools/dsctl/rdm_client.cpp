@@ -13,6 +13,23 @@ namespace dsctl {
 
 namespace {
 
+// Where the general words of an errno would mislead.
+std::string reason_of(int rc, uint32_t wire) {
+    switch (rc) {
+    case -EOPNOTSUPP:
+        return "version 1 of the packets has no such request";
+    case -ECONNREFUSED:
+        return wire == DS_RDM_WIRE_PEER ? "it does not serve packets"
+                                        : "nobody receives packets there";
+    case -ETIMEDOUT:
+        return "no answer came in time";
+    case -EMSGSIZE:
+        return "it does not fit into a packet of the route";
+    default:
+        return clause(ds_strerror(rc));
+    }
+}
+
 std::string remedy_of(int rc, uint32_t wire) {
     bool peer = wire == DS_RDM_WIRE_PEER;
 
@@ -54,8 +71,8 @@ void check_options(const Call &call, uint32_t wire) {
         (call.number("--tenant") || call.has("--key-file") || call.number("--space") > 255))
         throw usage("version 1 has neither tenants nor keys, and spaces up to 255 only",
                     "leave --tenant and --key-file out, or use --wire 2");
-    if (wire != DS_RDM_WIRE_1 && call.has("--write-replies"))
-        throw usage("--write-replies is for --wire 1: version 2 answers all writes");
+    if (wire != DS_RDM_WIRE_1 && call.has("--answer-writes"))
+        throw usage("--answer-writes is for --wire 1: version 2 answers all writes");
 }
 
 ds_fabric *open_fabric() {
@@ -81,7 +98,7 @@ ds_rdm *open_rdm(Call &call, uint32_t wire, ds_fabric *fabric) {
     options.space = static_cast<uint32_t>(call.number("--space"));
     options.tenant = static_cast<uint32_t>(call.number("--tenant"));
     options.timeout_ms = call.timeout_ms(0);
-    options.flags = call.has("--write-replies") ? DS_RDM_WRITES_ANSWERED : 0;
+    options.flags = call.has("--answer-writes") ? DS_RDM_WRITES_ANSWERED : 0;
     if (call.has("--key-file")) {
         key = read_key(call.text("--key-file"), packet_key_bytes, call.out);
         options.key = key.data();
@@ -107,12 +124,14 @@ std::pair<uint32_t, uint16_t> parse_endpoint(const std::string &text, std::strin
                                            : parse_number(text.substr(colon + 1));
     nl::Message found(0);
 
+    if (text.find(':') != colon)
+        throw usage("packets go by IPv4, and '" + text + "' is no address of that kind");
     if (!port || *port > UINT16_MAX || (colon != std::string::npos && *port == 0))
         throw usage(std::string(what) + " is ADDR or ADDR:PORT, not '" + text + "'");
     put_address(found, text.substr(0, colon));
     auto ipv4 = found.get(attr::ipv4);
     if (!ipv4 || *ipv4 == 0)
-        throw usage("packets go by IPv4, and '" + text + "' is no address of that kind");
+        throw usage("packets go by IPv4, and '" + text + "' is no address of a host by that");
     return {*ipv4, static_cast<uint16_t>(*port)};
 }
 
@@ -142,8 +161,8 @@ ds_rdm_request RdmClient::run(ds_rdm_request request, const std::string &what) c
 }
 
 Error RdmClient::failure(const ds_rdm_request &request, const std::string &what) const {
-    std::string why =
-        clause(request.reason ? ds_rdm_strerror(request.reason) : ds_strerror(request.status));
+    std::string why = request.reason ? clause(ds_rdm_strerror(request.reason))
+                                     : reason_of(request.status, wire_);
     std::string remedy =
         request.reason ? clause(ds_rdm_remedy(request.reason)) : remedy_of(request.status, wire_);
     Error error =
