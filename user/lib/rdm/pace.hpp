@@ -13,7 +13,7 @@ constexpr uint64_t millisecond = 1'000'000;
 /// its deviation (Jacobson, 1988), from answers to what was sent once only (Karn).
 class RoundTrip {
 public:
-    static constexpr uint64_t shortest = 10 * millisecond;
+    static constexpr uint64_t shortest = 20 * millisecond;
     static constexpr uint64_t longest = 1000 * millisecond;
 
     void sample(uint64_t ns) {
