@@ -9,6 +9,7 @@ resources() { quietly "$1" rdma resource show; }
 load_module() {
 	for node in $nodes; do
 		resources "$node" > "/run/resources-$node"
+		at "$node" modprobe libcrc32c
 		at "$node" insmod /share/ds.ko
 	done
 	at "$compute" dsctl version

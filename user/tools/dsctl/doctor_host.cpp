@@ -23,8 +23,8 @@ void check_version(Findings &findings) {
 
     if (!exists("/sys/module/ds"))
         findings.push_back({"module", Health::failed, "ds.ko is not loaded",
-                            "run 'modprobe ds', or 'insmod ds.ko' after 'modprobe rdma_cm'; "
-                            "'dmesg' says why if it fails"});
+                            "run 'modprobe ds', or 'insmod ds.ko' after 'modprobe -a rdma_cm "
+                            "libcrc32c'; 'dmesg' says why if it fails"});
     else if (version && *version != DSCTL_VERSION)
         findings.push_back({"module", Health::warning,
                             "ds.ko is version " + *version + ", dsctl is " DSCTL_VERSION,
