@@ -11,7 +11,7 @@
 static DECLARE_RWSEM(ds_events_lock);
 static bool ds_events_on;
 
-static atomic_t ds_generations[DS_CMD_EVENT];	/* by GET command */
+static atomic_t ds_generations[DS_CMD_MAX + 1];	/* by GET command */
 
 void ds_netlink_changed(u8 get)
 {

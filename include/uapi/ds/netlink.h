@@ -98,6 +98,8 @@ enum ds_cmd {
 	DS_CMD_RDM_SELFTEST = 32,
 };
 
+#define DS_CMD_MAX	DS_CMD_RDM_SELFTEST
+
 /**
  * enum ds_attr - attributes; never renumbered
  * @DS_A_UNSPEC: unused
