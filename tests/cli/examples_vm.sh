@@ -79,7 +79,7 @@ packets() {
 	example 'rdm space show'
 	example 'rdm space del 2'
 	example 'rdm listen add 10.77.0.1'
-	example 'rdm listen add 10.77.0.1 --wire 1 --answer-writes'
+	example 'rdm listen add 10.77.0.1 --wire 1 --write-replies'
 	example 'rdm listen show'
 	example 'rdm peer add 10.77.0.1'
 	example 'rdm peer add 10.77.0.3 --tenant 7'

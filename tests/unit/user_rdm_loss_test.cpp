@@ -230,10 +230,10 @@ void storm_at(uint32_t most, uint64_t seed, unsigned rounds) {
 }
 
 void packets_of_an_ethernet(void **) {
-    storm_at(1472, 1, 12);
+    storm_at(1472, 1, 7);
 }
 void packets_of_jumbo_frames(void **) {
-    storm_at(8972, 2, 12);
+    storm_at(8972, 2, 7);
 }
 // Not even a block fits into a packet: every WRITE has one part, of less than 1 KiB.
 void packets_of_the_least_mtu(void **) {
@@ -258,7 +258,7 @@ void by_udp(void **) {
     assert_int_equal(ds::rdm::UdpLink::open(htonl(INADDR_LOOPBACK), udp.port, link), 0);
     Client client(std::move(link), timeout_ms);
     client.use_wire2({.number = space_number, .tenant = tenant, .key = {}});
-    for (unsigned i = 0; i < 8; i++) {
+    for (unsigned i = 0; i < 5; i++) {
         run(client, model, model.batch(100), DS_PACKET_WINDOW);
         run(client, model, model.fill(), DS_PACKET_WINDOW);
     }

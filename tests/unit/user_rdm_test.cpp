@@ -328,22 +328,24 @@ void a_lost_session_is_opened_again(void **) {
     assert_int_equal(server.space.sessions.count, 0);
 }
 
-/// Nothing comes back from the time on when it is told so.
+/// Loses so many replies, and then does something.
 class DeafLink : public NetworkLink {
 public:
     using NetworkLink::NetworkLink;
     int receive(uint64_t ns, Bytes &bytes) override {
-        if (int rc = NetworkLink::receive(ns, bytes); rc < 0)
-            return rc;
-        if (deaf)
+        int rc = NetworkLink::receive(ns, bytes);
+        if (!bytes.empty() && lose) {
             bytes = {};
-        return 0;
+            if (--lose == 0 && then)
+                then();
+        }
+        return rc;
     }
-    bool deaf = false;
+    int lose = 0;
+    std::function<void()> then;
 };
 
-// It was sent again, so it may have been executed before the server forgot.
-void what_was_sent_twice_is_unknown_without_a_session(void **) {
+void an_answer_that_never_comes_leaves_doubt(void **) {
     Server server;
     auto link = std::make_unique<DeafLink>(server, 2, 1472, Weather{}, 1);
     DeafLink &deaf = *link;
@@ -351,13 +353,32 @@ void what_was_sent_twice_is_unknown_without_a_session(void **) {
     ds_rdm_request alloc = request_of(DS_PACKET_ALLOC, 0, 1);
 
     assert_int_equal(client->execute({&alloc, 1}, 1), 0);
-    deaf.deaf = true;
+    deaf.lose = 1000;
     assert_int_equal(client->execute({&alloc, 1}, 1), -ETIMEDOUT);
     assert_int_equal(alloc.outcome, DS_UNKNOWN);
     assert_int_equal(server.space.counters.ops[DS_PACKET_ALLOC], 2);
-    deaf.deaf = false;
+    deaf.lose = 0;
     assert_int_equal(client->execute({&alloc, 1}, 1), 0);
     assert_int_equal(server.space.counters.ops[DS_PACKET_ALLOC], 3);
+}
+
+// It has executed what was sent first, and then forgotten.
+void what_was_sent_twice_is_not_made_in_a_new_session(void **) {
+    Server server;
+    auto link = std::make_unique<DeafLink>(server, 2, 1472, Weather{}, 1);
+    DeafLink &deaf = *link;
+    auto client = client_on(std::move(link), 20'000);
+    ds_rdm_request alloc = request_of(DS_PACKET_ALLOC, 0, 1);
+
+    assert_int_equal(client->execute({&alloc, 1}, 1), 0);
+    deaf.lose = 1;
+    deaf.then = [&] { server.forget_sessions(); };
+    assert_int_equal(client->execute({&alloc, 1}, 1), -ECONNRESET);
+    assert_int_equal(alloc.reason, DS_PACKET_SESSION);
+    assert_int_equal(alloc.outcome, DS_UNKNOWN);
+    assert_int_equal(server.space.counters.ops[DS_PACKET_ALLOC], 2);
+    assert_int_equal(client->execute({&alloc, 1}, 1), 0);
+    assert_int_equal(client->counts().sessions, 2);
 }
 
 void a_busy_server_is_asked_again(void **) {
@@ -479,7 +500,8 @@ int main() {
         cmocka_unit_test(every_reason_has_words),
         cmocka_unit_test(a_key_is_needed_on_both_sides),
         cmocka_unit_test(a_lost_session_is_opened_again),
-        cmocka_unit_test(what_was_sent_twice_is_unknown_without_a_session),
+        cmocka_unit_test(an_answer_that_never_comes_leaves_doubt),
+        cmocka_unit_test(what_was_sent_twice_is_not_made_in_a_new_session),
         cmocka_unit_test(a_busy_server_is_asked_again),
         cmocka_unit_test(messages_hold_many_packets),
         cmocka_unit_test(what_a_peer_did_not_get_did_not_happen),

@@ -13,8 +13,8 @@ namespace dsctl {
 
 namespace {
 
-constexpr uint64_t chunk = 1 << 20;         // read at once
-constexpr uint64_t max_shown = 1 << 20;     // bytes that are shown as text
+constexpr uint64_t chunk = 1 << 20;      // read at once
+constexpr uint64_t max_shown = 1 << 20;  // bytes that are shown as text
 
 uint64_t word_address(const Call &call) {
     uint64_t address = call.number("ADDR");

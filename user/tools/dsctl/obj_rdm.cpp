@@ -51,7 +51,7 @@ std::vector<Param> with_server(std::vector<Param> params) {
     return params;
 }
 
-constexpr Param answer_writes{.name = "--answer-writes",
+constexpr Param write_replies{.name = "--write-replies",
                               .help =
                                   "with --wire 1: wait for answers to writes, which the "
                                   "server gives if its listener has the same option"};
@@ -161,9 +161,9 @@ std::vector<Verb> admin_verbs() {
             .summary = "Receive packets by UDP.",
             .params = {own_address,
                        wire,
-                       {.name = "--answer-writes", .help = "version 1: answer writes too"}},
+                       {.name = "--write-replies", .help = "version 1: answer writes too"}},
             .examples = {{"rdm listen add 10.77.0.1", "version 2, at its usual port"},
-                         {"rdm listen add 10.77.0.1 --wire 1 --answer-writes",
+                         {"rdm listen add 10.77.0.1 --wire 1 --write-replies",
                           "version 1, all of whose requests are answered"}},
             .run = rdm_listen_add,
             .details = "Only hosts of 'rdm peer add' are heard.",
@@ -285,7 +285,7 @@ std::vector<Verb> client_verbs() {
                   .kind = Kind::file,
                   .help = "write the contents of this file"},
                  {.name = "--persistent", .help = "wait until they are on the server's storage"},
-                 answer_writes}),
+                 write_replies}),
             .examples = {{"rdm write 0x1000 hello --to 10.77.0.1", "write five bytes"}},
             .run = rdm_write,
         },
@@ -352,7 +352,7 @@ std::vector<Verb> client_verbs() {
                                     .fallback = "10000",
                                     .min = 1},
                                    at,
-                                   answer_writes}),
+                                   write_replies}),
             .examples = {{"rdm bench --to 10.77.0.1 --count 1000", "READs of 64 bytes"},
                          {"rdm bench --to 10.77.0.1 --op write --size 64K --depth 2 --count 100",
                           "WRITEs in many packets"}},
@@ -389,7 +389,7 @@ std::vector<Verb> client_verbs() {
                  depth,
                  seed,
                  at,
-                 answer_writes}),
+                 write_replies}),
             .examples = {{"rdm replay requests --check --to 10.77.0.1",
                           "no read may differ from what was written before"}},
             .run = rdm_replay,

@@ -51,7 +51,7 @@ Json listen_row(const nl::Message &listener) {
     return {{"wire", listener.get_or(attr::wire, 0)},
             {"address", address_of(listener)},
             {"port", listener.get_or(attr::port, 0)},
-            {"answer_writes", (listener.get_or(attr::flags, 0) & DS_RDM_ANSWER_WRITES) != 0}};
+            {"write_replies", (listener.get_or(attr::flags, 0) & DS_RDM_ANSWER_WRITES) != 0}};
 }
 
 nl::Message listener(Call &call, uint8_t command) {
@@ -151,9 +151,9 @@ Exit rdm_space_show(Call &call) {
 Exit rdm_listen_add(Call &call) {
     nl::Message request = listener(call, DS_CMD_RDM_LISTEN_ADD);
 
-    if (call.has("--answer-writes")) {
+    if (call.has("--write-replies")) {
         if (request.get_or(attr::wire, 0) != 1)
-            throw usage("--answer-writes is for --wire 1: version 2 answers all writes");
+            throw usage("--write-replies is for --wire 1: version 2 answers all writes");
         request.put(attr::flags, uint32_t{DS_RDM_ANSWER_WRITES});
     }
     Kernel(call).call(request, "receive packets of " + listener_text(request));

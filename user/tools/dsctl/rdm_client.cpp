@@ -71,8 +71,8 @@ void check_options(const Call &call, uint32_t wire) {
         (call.number("--tenant") || call.has("--key-file") || call.number("--space") > 255))
         throw usage("version 1 has neither tenants nor keys, and spaces up to 255 only",
                     "leave --tenant and --key-file out, or use --wire 2");
-    if (wire != DS_RDM_WIRE_1 && call.has("--answer-writes"))
-        throw usage("--answer-writes is for --wire 1: version 2 answers all writes");
+    if (wire != DS_RDM_WIRE_1 && call.has("--write-replies"))
+        throw usage("--write-replies is for --wire 1: version 2 answers all writes");
 }
 
 ds_fabric *open_fabric() {
@@ -98,7 +98,7 @@ ds_rdm *open_rdm(Call &call, uint32_t wire, ds_fabric *fabric) {
     options.space = static_cast<uint32_t>(call.number("--space"));
     options.tenant = static_cast<uint32_t>(call.number("--tenant"));
     options.timeout_ms = call.timeout_ms(0);
-    options.flags = call.has("--answer-writes") ? DS_RDM_WRITES_ANSWERED : 0;
+    options.flags = call.has("--write-replies") ? DS_RDM_WRITES_ANSWERED : 0;
     if (call.has("--key-file")) {
         key = read_key(call.text("--key-file"), packet_key_bytes, call.out);
         options.key = key.data();
@@ -161,8 +161,8 @@ ds_rdm_request RdmClient::run(ds_rdm_request request, const std::string &what) c
 }
 
 Error RdmClient::failure(const ds_rdm_request &request, const std::string &what) const {
-    std::string why = request.reason ? clause(ds_rdm_strerror(request.reason))
-                                     : reason_of(request.status, wire_);
+    std::string why =
+        request.reason ? clause(ds_rdm_strerror(request.reason)) : reason_of(request.status, wire_);
     std::string remedy =
         request.reason ? clause(ds_rdm_remedy(request.reason)) : remedy_of(request.status, wire_);
     Error error =
