@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * DS: what the fuzzer of the parsers begins with: one good packet of each kind.
+ * DS: what the fuzzers begin with: that of the parsers with one good packet of each kind,
+ * that of the server with many requests.
  *
- *	seeds FOLDER
+ *	seeds parse_fuzz|serve_fuzz FOLDER
  */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "rdm/packet1.h"
 #include "rdm/packet2.h"
+
+#define SEQUENCES	64
+#define SEQUENCE_BYTES	1500
 
 static u8 input[1 + DS_PACKET_MAX_LENGTH];
 static const u8 data[256];
@@ -26,22 +31,18 @@ static void save(const char *folder, const char *kind, int number, u8 how, u32 s
 	}
 }
 
-int main(int argc, char **argv)
+static void save_packets(const char *folder)
 {
 	struct ds_packet p = { .space = 1, .address = 0x1000, .length = 100, .part = 100, .data = data };
 	u8 op;
 
-	if (argc != 2) {
-		fprintf(stderr, "usage: seeds FOLDER\n");
-		return 2;
-	}
 	for (op = DS_PACKET_READ; op <= DS_PACKET_ALLOC; op++) {
 		p.op = op;
-		save(argv[1], "v1-request", op, 0, ds_packet1_request(input + 1, &p));
+		save(folder, "v1-request", op, 0, ds_packet1_request(input + 1, &p));
 		p.status = 0;
-		save(argv[1], "v1-reply", op, 2, ds_packet1_reply(input + 1, &p, op));
+		save(folder, "v1-reply", op, 2, ds_packet1_reply(input + 1, &p, op));
 		p.status = DS_PACKET_ADDRESS;
-		save(argv[1], "v1-error", op, 2, ds_packet1_reply(input + 1, &p, op));
+		save(folder, "v1-error", op, 2, ds_packet1_reply(input + 1, &p, op));
 	}
 	for (op = DS_PACKET_READ; op <= DS_PACKET_PING; op++) {
 		struct ds_packet q = { .op = op, .tag = op, .session = 9, .seq = op > DS_PACKET_READ };
@@ -57,8 +58,31 @@ int main(int argc, char **argv)
 		} else if (op == DS_PACKET_PING) {
 			q.seq = 0;
 		}
-		save(argv[1], "v2-request", op, 5, ds_packet2_build(input + 1, &q, false, NULL));
-		save(argv[1], "v2-reply", op, 15, ds_packet2_build(input + 1, &q, true, NULL));
+		save(folder, "v2-request", op, 5, ds_packet2_build(input + 1, &q, false, NULL));
+		save(folder, "v2-reply", op, 15, ds_packet2_build(input + 1, &q, true, NULL));
+	}
+}
+
+/* Any bytes are requests. The same ones each time. */
+static void save_requests(const char *folder)
+{
+	srandom(1);
+	for (int number = 0; number < SEQUENCES; number++) {
+		for (u32 i = 1; i <= SEQUENCE_BYTES; i++)
+			input[i] = random() >> 8;
+		save(folder, "requests", number, number, SEQUENCE_BYTES);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 3 && !strcmp(argv[1], "parse_fuzz")) {
+		save_packets(argv[2]);
+	} else if (argc == 3 && !strcmp(argv[1], "serve_fuzz")) {
+		save_requests(argv[2]);
+	} else {
+		fprintf(stderr, "usage: seeds parse_fuzz|serve_fuzz FOLDER\n");
+		return 2;
 	}
 	return 0;
 }

@@ -252,7 +252,7 @@ static u64 any_length(void)
 {
 	u8 which = next();
 
-	return which < 200 ? which : which < 240 ? next16() : (u64)which << 56 >> which % 57;
+	return which < 128 ? which : which < 240 ? next16() % 20480 : (u64)which << 56 >> which % 57;
 }
 
 /* A READ's: data that the model does not have, or an answer of another kind. */
@@ -349,30 +349,18 @@ static void overlaps_none(u64 address, u64 length)
 	}
 }
 
-/* The model learns what is in the memory. */
+/* The model learns what is in the memory, whatever the allocation's access. */
 static void note_allocation(struct allocation *a, u64 address, u64 length, u32 access)
 {
 	struct ds_vspace_run runs[DS_VSPACE_RUNS];
-	u32 count;
 
 	overlaps_none(address, length);
 	a->address = address;
 	a->length = length;
 	a->access = access;
 	a->bytes = malloc(length);
-	memset(a->bytes, 0, length);
-	if (access & DS_ACCESS_WRITE) {
-		struct ds_packet p = { .op = DS_PACKET_WRITE, .address = address, .length = length, .part = length };
-		u16 status;
-
-		status = ds_packet_run(&space, &p, a->bytes, &p);
-		HOLDS(status == DS_PACKET_OK);
-		if (is_direct)
-			memset(direct + address, 0, length);
-	} else if (access & DS_ACCESS_READ) {
-		HOLDS(!ds_packet_find(&space, address, length, runs, &count));
-		ds_packet_copy(&space, runs, 0, a->bytes, length);
-	}
+	HOLDS(ds_vspace_translate(space.map, address, length, access & -access, runs) > 0);
+	ds_packet_copy(&space, runs, 0, a->bytes, length);
 }
 
 static void allocate(bool first_version)
@@ -561,7 +549,8 @@ static void begin(void)
 {
 	u8 kind = next(), how = next();
 	struct ds_packet_space_attr attr = {
-		.map = { .kind = kind % 3, .page_shift = DS_PACKET_PAGE_SHIFT_MIN + kind / 3 % 3,
+		.map = { .kind = min(kind % 4, (int)DS_PACKET_HASH),
+			 .page_shift = DS_PACKET_PAGE_SHIFT_MIN + (kind & 12 ? 0 : 1 + kind / 16 % 2),
 			 .access = kind < 128 ? DS_ACCESS_ALL : 1 + how % DS_ACCESS_ALL, .size = POOL, .seed = how },
 		.keyed = how & 1,
 		.key = "key", .secret = "secret",
@@ -624,14 +613,12 @@ int LLVMFuzzerTestOneInput(const u8 *bytes, size_t length)
 	while (left) {
 		switch (next() % 10) {
 		case 0:
-			allocate(true);
-			break;
 		case 1:
-		case 2:
-			allocate(false);
+			allocate(next() % 4 == 0);
 			break;
+		case 2:
 		case 3:
-			free_one();
+			free_one();	/* as often, so that the pool is in pieces */
 			break;
 		case 4:
 			read1();
