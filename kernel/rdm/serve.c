@@ -54,10 +54,10 @@ void ds_packet_serve1(struct ds_packet_space *s, const struct ds_packet *p, bool
 {
 	struct ds_packet r = *p;
 
+	if (out->room < DS_PACKET1_DATA_AT)
+		return;		/* what cannot be answered is not done */
 	r.status = ds_serve_count(s, ds_serve1_do(s, p, &r, out));
 	if (p->op == DS_PACKET_WRITE && !answer_writes)
-		return;
-	if (out->room < DS_PACKET1_DATA_AT)
 		return;
 	out->emit(out, ds_packet1_reply(out->packet, &r, ++*counter));
 }
@@ -203,6 +203,8 @@ void ds_packet_serve2(struct ds_packet_space *s, u64 peer, const struct ds_packe
 	struct ds_session *session;
 	struct ds_packet r;
 
+	if (out->room < DS_SERVE_HEAD)
+		return;		/* what cannot be answered is not done */
 	ds_serve2_begin(p, &r);
 	if (!s || s->attr.tenant != p->tenant) {
 		ds_serve2_end(s, &r, DS_PACKET_NO_SPACE, out);

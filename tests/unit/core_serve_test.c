@@ -293,6 +293,26 @@ static void version_1_and_its_room(void **state)
 	ds_packet_space_exit(&space);
 }
 
+/* A request that there is no room to answer does nothing. */
+static void what_cannot_be_answered(void **state)
+{
+	struct ds_packet p = { .op = DS_PACKET_ALLOC, .length = 64 }, r;
+	struct ds_vspace_usage usage;
+	u64 counter = 0;
+
+	(void)state;
+	assert_int_equal(make_space(DS_PACKET_HASH, &without_storage), 0);
+	assert_int_equal(open_session(), DS_PACKET_OK);
+	answer_room = 79;
+	seq = 1;
+	assert_int_equal(change(DS_PACKET_ALLOC, 0, 64, NULL, 0, 0, &r), -1);
+	out = (struct ds_packet_out){ .packet = answer, .room = 85, .emit = emit };
+	ds_packet_serve1(&space, &p, false, &counter, &out);
+	ds_vspace_usage(space.map, &usage);
+	assert_int_equal(usage.allocations, 0);
+	ds_packet_space_exit(&space);
+}
+
 /* Holes in the pool: a range that lies in many places is read and written as one. */
 static void ranges_in_many_places(void **state)
 {
@@ -384,6 +404,7 @@ int main(void)
 		TEST(no_storage),
 		TEST(answers_and_their_room),
 		TEST(version_1_and_its_room),
+		TEST(what_cannot_be_answered),
 		TEST(ranges_in_many_places),
 		TEST(numbers_of_sessions),
 		TEST(largest_numbers),
