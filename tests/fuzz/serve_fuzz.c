@@ -425,8 +425,14 @@ static void free_one(void)
 static void read2(void)
 {
 	struct ds_packet p = { .op = DS_PACKET_READ, .address = any_address(), .length = any_length() };
-	u16 status = length_status(p.length);
+	const struct allocation *all = &allocations[next() % ALLOCATIONS];
+	u16 status;
 
+	if (all->length && next() % 2) {
+		p.address = all->address;
+		p.length = all->length;
+	}
+	status = length_status(p.length);
 	p.offset = p.length && next() % 2 ? next16() % p.length : 0;
 	p.part = p.length - p.offset < DS_PACKET_MAX_LENGTH ? p.length - p.offset : 64;
 	if (next() % 2 && p.part > 1)
@@ -557,8 +563,10 @@ static void begin(void)
 	};
 	struct ds_packet open_it = { .op = DS_PACKET_OPEN, .seq = 99 };
 
-	memset(pool, 0, sizeof(pool));
-	memset(direct, 0, sizeof(direct));
+	/* No two places look the same, written or not. */
+	for (u32 i = 0; i < POOL; i += sizeof(u32))
+		memcpy(pool + i, &(u32){ hash_64(i + 1, 32) }, sizeof(u32));
+	memcpy(direct, pool, POOL);
 	is_direct = attr.map.kind == DS_PACKET_DIRECT;
 	HOLDS(!ds_packet_space_init(&space, &attr, how & 2 ? &persistent_ops : &volatile_ops, pool));
 	counter = 0;
