@@ -5,6 +5,7 @@
 #include <linux/inetdevice.h>
 #include <linux/sched/signal.h>
 #include <linux/string.h>
+#include <net/route.h>
 #include <uapi/ds/ioctl.h>
 #include <uapi/ds/packet.h>
 #include "netlink_family.h"
@@ -95,12 +96,6 @@ static int ds_get_listener(struct genl_info *info, struct ds_udp_attr *attr)
 	attr->port = attrs[DS_A_PORT] ? nla_get_u16(attrs[DS_A_PORT]) :
 		     attr->wire == 1 ? DS_PACKET1_PORT : DS_PACKET2_PORT;
 	attr->flags = ds_get_u32(info, DS_A_FLAGS, 0);
-	if (ipv4_is_zeronet(attr->addr) || ipv4_is_multicast(attr->addr) ||
-	    ipv4_is_lbcast(attr->addr)) {
-		NL_SET_ERR_MSG_ATTR(info->extack, attrs[DS_A_IPV4],
-				    "give one address of this host");
-		return -EINVAL;
-	}
 	if (attr->flags && attr->wire != 1) {
 		NL_SET_ERR_MSG_ATTR(info->extack, attrs[DS_A_FLAGS],
 				    "version 2 answers all writes; leave the flag out");
@@ -112,8 +107,17 @@ static int ds_get_listener(struct genl_info *info, struct ds_udp_attr *attr)
 int ds_rdm_listen_add_cmd(struct genl_info *info)
 {
 	struct ds_udp_attr attr;
+	int err;
 
-	return ds_get_listener(info, &attr) ?: ds_udp_add(&attr, info->extack);
+	err = ds_get_listener(info, &attr);
+	if (err)
+		return err;
+	if (inet_addr_type(&init_net, attr.addr) != RTN_LOCAL) {
+		NL_SET_ERR_MSG_ATTR(info->extack, info->attrs[DS_A_IPV4],
+				    "this is no address of this host; give one of its own");
+		return -EADDRNOTAVAIL;
+	}
+	return ds_udp_add(&attr, info->extack);
 }
 
 int ds_rdm_listen_del_cmd(struct genl_info *info)
@@ -266,8 +270,7 @@ static int ds_dump_rdm_space_stats(struct ds_rdm_space *space, void *ctx)
 	       ds_dump_counter(dump, object, "front_hits", v->front_hits) ?:
 	       ds_dump_counter(dump, object, "table_hits", v->table_hits) ?:
 	       ds_dump_counter(dump, object, "misses", v->misses) ?:
-	       ds_dump_counter(dump, object, "chain_steps", v->chain_steps) ?:
-	       ds_dump_counter(dump, object, "promotions", v->promotions);
+	       ds_dump_counter(dump, object, "chain_steps", v->chain_steps);
 }
 
 int ds_dump_rdm_stats(struct ds_dump *dump)

@@ -15,7 +15,8 @@
  *	trace_ds_packet(u32 wire, u64 caller, const struct ds_packet *packet)
  *
  * @node is 0 where it is not known yet. @first_opcode is an enum ib_wr_opcode,
- * @status 0 or a negative errno, @caller an IPv4 address or a node; all other numbers
+ * @status 0 or a negative errno, @caller an IPv4 address, or a node
+ * with bit 32 set, @packet a request that was read, not yet run; all other numbers
  * are those of the uapi. Strings may be NULL and are cut at the length of their field.
  */
 #undef TRACE_SYSTEM
@@ -300,7 +301,7 @@ TRACE_EVENT(ds_packet,
 			     __field(u64, seq)
 			     __field(u32, wire)
 			     __field(u32, space)
-			     __field(u16, status)
+			     __field(u16, parsed)
 			     __field(u8, op)
 	    ),
 	    TP_fast_assign(__entry->caller = caller;
@@ -309,12 +310,12 @@ TRACE_EVENT(ds_packet,
 			   __entry->seq = packet->seq;
 			   __entry->wire = wire;
 			   __entry->space = packet->space;
-			   __entry->status = packet->status;
+			   __entry->parsed = packet->status;
 			   __entry->op = packet->op;
 	    ),
-	    TP_printk("wire=%u caller=%#llx space=%u op=%u address=%#llx length=%llu seq=%llu status=%u",
+	    TP_printk("wire=%u caller=%#llx space=%u op=%u address=%#llx length=%llu seq=%llu parsed=%u",
 		      __entry->wire, __entry->caller, __entry->space, __entry->op,
-		      __entry->address, __entry->length, __entry->seq, __entry->status)
+		      __entry->address, __entry->length, __entry->seq, __entry->parsed)
 );
 
 #endif

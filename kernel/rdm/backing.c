@@ -7,6 +7,7 @@
 #include <linux/fs.h>
 #include <linux/mm.h>
 #include <linux/netlink.h>
+#include <linux/sched/signal.h>
 #include "backing.h"
 
 struct file *ds_backing_open(u32 fd, struct netlink_ext_ack *extack)
@@ -26,6 +27,12 @@ struct file *ds_backing_open(u32 fd, struct netlink_ext_ack *extack)
 		fput(file);
 		return ERR_PTR(-EINVAL);
 	}
+	if (!file->f_op->fsync || file->f_op->fsync == noop_fsync) {
+		NL_SET_ERR_MSG(extack,
+			       "this file system keeps nothing when the host stops; choose a file on a disk");
+		fput(file);
+		return ERR_PTR(-EINVAL);
+	}
 	return file;
 }
 
@@ -37,16 +44,16 @@ void ds_backing_close(struct file *file)
 
 int ds_backing_read(struct file *file, struct page **pages, u64 count)
 {
-	loff_t pos = 0;
+	loff_t pos = 0, end = (loff_t)count << PAGE_SHIFT;
 	ssize_t n;
-	u64 i;
 
-	for (i = 0; i < count; i++) {
-		n = kernel_read(file, page_address(pages[i]), PAGE_SIZE, &pos);
-		if (n < 0)
+	while (pos < end) {
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		n = kernel_read(file, page_address(pages[pos >> PAGE_SHIFT]) + offset_in_page(pos),
+				PAGE_SIZE - offset_in_page(pos), &pos);
+		if (n <= 0)
 			return n;
-		if (n < PAGE_SIZE)
-			return 0;
 		cond_resched();
 	}
 	return 0;

@@ -21,12 +21,12 @@ struct page;
  *
  * Context: process, the caller's.
  * Return: the file with a reference, for ds_backing_close(); ERR_PTR: -EBADF, -EINVAL:
- *	no file to read and write at an offset
+ *	no file to read and write at an offset, or on a file system without storage
  */
 struct file *ds_backing_open(u32 fd, struct netlink_ext_ack *extack);
 void ds_backing_close(struct file *file);	/* may be NULL */
 
-/* Fill @count pages from the file; behind its end they stay as they are. 0 or -errno. */
+/* Fill @count pages from the file; behind its end they stay as they are. 0 or -errno; killable. */
 int ds_backing_read(struct file *file, struct page **pages, u64 count);
 
 /* Write @data to the file. Not yet on the disk: ds_backing_sync(). 0 or -errno. */

@@ -25,6 +25,7 @@ static u32 ds_callers_count;
 static DEFINE_SPINLOCK(ds_turns_lock);		/* see above */
 static LIST_HEAD(ds_turns);
 static u64 ds_callers_served;			/* packets, of all callers */
+static u64 ds_turns_bytes;			/* that all of them take */
 
 /* Whose packet the worker has in its hands, and which listener it came to. */
 static struct ds_caller *ds_turn_caller;
@@ -49,12 +50,15 @@ bool ds_caller_enqueue(struct ds_caller *caller, struct ds_udp *udp, struct sk_b
 
 	/* What it holds of the network's must not wait with it. */
 	skb_dst_drop(skb);
+	skb_ext_reset(skb);
 	nf_reset_ct(skb);
+	skb->dev = NULL;
 	*ds_skb_udp(skb) = udp;
 	spin_lock_bh(&ds_turns_lock);
 	caller->received++;
 	full = skb_queue_len(&caller->queue) >= DS_CALLER_QUEUE ||
-	       caller->bytes + skb->truesize > DS_CALLER_BYTES;
+	       caller->bytes + skb->truesize > DS_CALLER_BYTES ||
+	       (caller->bytes && ds_turns_bytes + skb->truesize > DS_CALLERS_BYTES);
 	if (full) {
 		caller->dropped++;
 	} else {
@@ -64,6 +68,7 @@ bool ds_caller_enqueue(struct ds_caller *caller, struct ds_udp *udp, struct sk_b
 		}
 		__skb_queue_tail(&caller->queue, skb);
 		caller->bytes += skb->truesize;
+		ds_turns_bytes += skb->truesize;
 	}
 	spin_unlock_bh(&ds_turns_lock);
 
@@ -93,6 +98,7 @@ static struct sk_buff *ds_turn_take(void)
 	if (caller) {
 		skb = __skb_dequeue(&caller->queue);
 		caller->bytes -= skb->truesize;
+		ds_turns_bytes -= skb->truesize;
 		if (skb_queue_empty(&caller->queue))
 			list_del_init(&caller->turn);
 		else
@@ -121,7 +127,7 @@ static void ds_turns_work(struct work_struct *work)
 
 	while ((skb = ds_turn_take())) {
 		ds_udp_serve(ds_turn_udp, ds_turn_caller, skb);
-		kfree_skb(skb);
+		consume_skb(skb);
 		ds_turn_end();
 		cond_resched();
 	}
@@ -138,6 +144,7 @@ static void ds_caller_purge(struct ds_caller *caller, struct ds_udp *udp)
 			continue;
 		__skb_unlink(skb, &caller->queue);
 		caller->bytes -= skb->truesize;
+		ds_turns_bytes -= skb->truesize;
 		kfree_skb(skb);
 	}
 	if (skb_queue_empty(&caller->queue))
@@ -195,12 +202,11 @@ int ds_caller_add(__be32 addr, bool bound, u32 tenant, struct netlink_ext_ack *e
 	return err;
 }
 
-/* Nobody finds it any more. */
+/* Nobody finds it any more, and who had found it is through. */
 static void ds_caller_end(struct ds_caller *caller)
 {
 	lockdep_assert_held(&ds_callers_lock);
 	ds_callers_count--;
-	synchronize_rcu();
 	spin_lock_bh(&ds_turns_lock);
 	ds_caller_purge(caller, NULL);
 	spin_unlock_bh(&ds_turns_lock);
@@ -214,10 +220,12 @@ int ds_caller_del(__be32 addr, struct netlink_ext_ack *extack)
 
 	mutex_lock(&ds_callers_lock);
 	caller = xa_erase(&ds_callers, (__force u32)addr);
-	if (caller)
+	if (caller) {
+		synchronize_rcu();
 		ds_caller_end(caller);
-	else
+	} else {
 		NL_SET_ERR_MSG(extack, "this host may not send packets anyway");
+	}
 	mutex_unlock(&ds_callers_lock);
 	return caller ? 0 : -ENOENT;
 }
@@ -243,6 +251,7 @@ int ds_caller_for_each(int (*fn)(struct ds_caller *caller, void *ctx), void *ctx
 	return ret;
 }
 
+/* After the listeners' end, which has waited for all who looked for a caller. */
 void ds_callers_exit(void)
 {
 	struct ds_caller *caller;

@@ -19,6 +19,7 @@ struct netlink_ext_ack;
 
 #define DS_CALLER_QUEUE		128		/* packets that may wait */
 #define DS_CALLER_BYTES		0x100000	/* memory that they may take */
+#define DS_CALLERS_BYTES	0x4000000	/* that those of all callers may, but for one each */
 #define DS_CALLERS_MAX		4096
 
 /**
@@ -36,7 +37,6 @@ struct netlink_ext_ack;
  * @dropped: of them, found the queue full
  * @served: of them
  * @longest_wait: most packets of others that were served between two of its that waited
- * @rcu: it is found under RCU
  *
  * @turn to @longest_wait are protected by the lock of the turns.
  */
@@ -53,7 +53,6 @@ struct ds_caller {
 	u64			dropped;
 	u64			served;
 	u64			longest_wait;
-	struct rcu_head		rcu;
 };
 
 /* Context of both: process. -EEXIST, -ENOENT, -EDQUOT */

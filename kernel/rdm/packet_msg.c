@@ -37,7 +37,7 @@ static void ds_packet_msg_serve(struct ds_conn *conn, const struct ds_packet *p,
 	struct ds_rdm_space *space = ds_rdm_space_enter(p->space);
 	struct ds_packet_space *core = NULL;
 
-	trace_ds_packet(2, conn->hs.peer.node, p);
+	trace_ds_packet(2, DS_PACKET_NODE | conn->hs.peer.node, p);
 	if (space && space->seg->dom == conn->domain)
 		core = &space->core;
 	if (core && !ds_packet2_authentic(packet, size, ds_packet_space_key(core)))
@@ -67,7 +67,9 @@ static int ds_packet_msg_handle(void *ctx, const struct ds_msg *msg, void *reply
 		size = ds_packet2_parse(packet, left, false, &p);
 		if (size < 0) {
 			ds_stat_inc(NULL, DS_STAT_PACKETS_MALFORMED);
-			return -EBADMSG;
+			if (packet == msg->data)
+				return -EBADMSG;
+			break;		/* those before it were run, and are answered */
 		}
 		ds_packet_msg_serve(msg->conn, &p, packet, size, &out);
 		step = min_t(u32, ALIGN(size, 8), left);

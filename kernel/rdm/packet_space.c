@@ -105,12 +105,14 @@ static u16 ds_packet_atomic(struct ds_packet_space *s, const struct ds_packet *p
 	u16 status;
 	u32 count;
 
+	memcpy(&operands, data, sizeof(operands));
+	if (p->op == DS_PACKET_FETCH_ADD && operands.compare)
+		return DS_PACKET_MALFORMED;
 	if (p->address % sizeof(u64))
 		return DS_PACKET_ALIGNMENT;
 	status = ds_packet_translate(s, p->address, sizeof(u64), DS_ACCESS_ATOMIC, runs, &count);
 	if (status)
 		return status;
-	memcpy(&operands, data, sizeof(operands));
 	operand = le64_to_cpu(operands.operand);
 	if (p->op == DS_PACKET_CAS)
 		r->length = s->ops->cas(s->pool, runs[0].offset, le64_to_cpu(operands.compare),

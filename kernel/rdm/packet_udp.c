@@ -69,7 +69,7 @@ static int ds_udp_receive(struct sock *sk, struct sk_buff *skb)
 	struct ds_caller *caller;
 
 	ds_stat_inc(NULL, DS_STAT_PACKETS_RECEIVED);
-	if (!udp || ip_hdr(skb)->ihl != 5)
+	if (!udp || ip_hdr(skb)->ihl != 5 || skb->len < sizeof(struct udphdr))
 		return ds_udp_drop(skb, DS_STAT_PACKETS_MALFORMED);
 	caller = ds_caller_find(ip_hdr(skb)->saddr);
 	if (!caller)
@@ -106,6 +106,9 @@ static void ds_udp_emit(struct ds_packet_out *out, u32 length)
 
 	sent = kernel_sendmsg(o->udp->sock, &msg, &vec, 1, length);
 	ds_stat_inc(NULL, sent == length ? DS_STAT_PACKETS_SENT : DS_STAT_PACKETS_UNSENT);
+	/* The rest of a long READ is asked for again; answers to others need room, too. */
+	if (sent != length || sk_wmem_alloc_get(o->udp->sock->sk) > DS_UDP_SNDBUF / 2)
+		out->room = 0;
 }
 
 /* Who may speak for one tenant only has no part in another's space. */
@@ -226,7 +229,8 @@ static void ds_udp_open(struct ds_udp *udp)
 {
 	struct sock *sk = udp->sock->sk;
 
-	ip_sock_set_mtu_discover(sk, IP_PMTUDISC_DO);	/* an answer is never in fragments */
+	/* No answer is in fragments, and no stranger's ICMP message makes them shorter. */
+	ip_sock_set_mtu_discover(sk, IP_PMTUDISC_PROBE);
 	WRITE_ONCE(sk->sk_sndbuf, DS_UDP_SNDBUF);
 	rcu_assign_sk_user_data(sk, udp);
 	udp_sk(sk)->encap_rcv = ds_udp_receive;

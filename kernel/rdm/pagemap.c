@@ -113,7 +113,6 @@ static inline u64 ds_pagemap_promote(struct ds_pagemap *m, struct ds_pagemap_fro
 				     u32 page, struct ds_pagemap_place p)
 {
 	m->stats.table_hits++;
-	m->stats.promotions++;
 	front->page = page;
 	front->known = ds_pagemap_known(p.bucket, p.slot);
 	return front->known;

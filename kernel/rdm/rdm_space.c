@@ -23,6 +23,7 @@ static void ds_rdm_space_release(struct kref *ref)
 	struct ds_rdm_space *space = container_of(ref, struct ds_rdm_space, ref);
 
 	WARN_ON_ONCE(!space->dead);
+	memzero_explicit(&space->core.attr, sizeof(space->core.attr));
 	kfree_rcu(space, rcu);
 }
 
@@ -31,12 +32,14 @@ static int ds_rdm_space_check(struct ds_rdm_space *space, struct netlink_ext_ack
 	const struct ds_segment_attr *seg = &space->seg->attr;
 	struct ds_vspace_attr *map = &space->core.attr.map;
 	u32 one_sided = seg->access & DS_ACCESS_ATOMIC;
+	u32 most = seg->access & (DS_ACCESS_READ | DS_ACCESS_WRITE);
 
+	if (!one_sided && most & DS_ACCESS_WRITE)
+		most |= DS_ACCESS_ATOMIC;
 	if (!map->size)
 		map->size = seg->length;
 	if (!map->access)
-		map->access = (seg->access & (DS_ACCESS_READ | DS_ACCESS_WRITE)) |
-			      (one_sided ? 0 : DS_ACCESS_ATOMIC);
+		map->access = most;
 	if (map->size > seg->length || map->size & ((1ull << map->page_shift) - 1)) {
 		NL_SET_ERR_MSG(extack,
 			       "the length must be a multiple of the page, and at most the segment's");
@@ -47,7 +50,7 @@ static int ds_rdm_space_check(struct ds_rdm_space *space, struct netlink_ext_ack
 			       "peers' atomics and packets' atomics do not see each other; make the segment without atomic access");
 		return -EINVAL;
 	}
-	if (map->access & ~(seg->access | DS_ACCESS_ATOMIC)) {
+	if (!map->access || map->access & ~most) {
 		NL_SET_ERR_MSG(extack, "the segment does not allow this access");
 		return -EACCES;
 	}
@@ -77,12 +80,13 @@ static struct ds_rdm_space *ds_rdm_space_make(const struct ds_rdm_space_attr *at
 	core.map.seed = get_random_u64();
 	get_random_bytes(core.secret, sizeof(core.secret));
 	err = ds_packet_space_init(&space->core, &core, ds_pool_ops(seg), seg);
+	memzero_explicit(&core, sizeof(core));
 	if (err)
 		goto err_free;
 	return space;
 
 err_free:
-	kfree(space);
+	kfree_sensitive(space);
 	return ERR_PTR(err);
 }
 
@@ -105,7 +109,8 @@ int ds_rdm_space_add(const struct ds_rdm_space_attr *attr, struct netlink_ext_ac
 	struct ds_segment *seg;
 	int err;
 
-	mutex_lock(&ds_rdm_spaces_lock);
+	if (mutex_lock_killable(&ds_rdm_spaces_lock))
+		return -EINTR;
 	if (xa_load(&ds_rdm_spaces, attr->id)) {
 		NL_SET_ERR_MSG(extack, "there is a space with this number already");
 		err = -EEXIST;
@@ -179,9 +184,12 @@ int ds_rdm_space_for_each(int (*fn)(struct ds_rdm_space *space, void *ctx), void
 	unsigned long id;
 	int ret = 0;
 
-	mutex_lock(&ds_rdm_spaces_lock);
+	if (mutex_lock_killable(&ds_rdm_spaces_lock))
+		return -EINTR;
 	xa_for_each(&ds_rdm_spaces, id, space) {
-		mutex_lock(&space->lock);
+		ret = mutex_lock_killable(&space->lock);
+		if (ret)
+			break;
 		ret = fn(space, ctx);
 		mutex_unlock(&space->lock);
 		if (ret)

@@ -38,7 +38,8 @@ struct ds_rdm_space {
  * struct ds_rdm_space_attr - what a new space shall be
  * @id: its number, below DS_PACKET_SPACES
  * @segment: number of the segment
- * @core: @map.size 0: the whole segment; @map.access 0: all that the segment allows;
+ * @core: @map.size 0: the whole segment; @map.access 0: all that it may have, atomics
+ *	if the segment can be written and gives none to peers;
  *	@map.seed and @secret are filled in
  */
 struct ds_rdm_space_attr {

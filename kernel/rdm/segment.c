@@ -155,7 +155,8 @@ struct ds_segment *ds_segment_create(const struct ds_segment_attr *attr, u64 *id
 	}
 	ret = ds_segment_get_file(seg);
 	if (ret) {
-		NL_SET_ERR_MSG(extack, "the file behind the segment cannot be read");
+		if (ret != -EINTR)
+			NL_SET_ERR_MSG(extack, "the file behind the segment cannot be read");
 		goto err_pages;
 	}
 

@@ -142,6 +142,19 @@ struct ds_session *ds_session_find(struct ds_sessions *all, u64 peer, u64 id)
 
 /* ---- Changes ---- */
 
+/* Numbers have gone on: parts of WRITEs that left the window never come together. */
+static void ds_session_advance(struct ds_session *session, u64 seq)
+{
+	struct ds_session_write *w;
+
+	if (seq <= session->newest)
+		return;
+	session->newest = seq;
+	for (w = session->writes; w < session->writes + DS_SESSION_PARTED; w++)
+		if (w->seq && seq - w->seq >= DS_PACKET_WINDOW)
+			ds_session_drop_write(w);
+}
+
 u16 ds_session_begin(struct ds_session *session, const struct ds_packet *p,
 		     struct ds_session_change **change)
 {
@@ -159,7 +172,7 @@ u16 ds_session_begin(struct ds_session *session, const struct ds_packet *p,
 		c->op = p->op;
 		c->address = p->address;
 		c->length = p->length;
-		session->newest = max(session->newest, p->seq);
+		ds_session_advance(session, p->seq);
 	}
 	*change = c;
 	return DS_PACKET_OK;
@@ -174,7 +187,7 @@ static u64 ds_session_blocks(u64 offset, u64 length)
 	return (count == 64 ? ~0ull : (1ull << count) - 1) << first;
 }
 
-/* The write with this number; or a free place, or one that has left the window. */
+/* The write with this number, or a free place. */
 static struct ds_session_write *ds_session_place(struct ds_session *session, u64 seq)
 {
 	struct ds_session_write *w, *room = NULL;
@@ -184,7 +197,7 @@ static struct ds_session_write *ds_session_place(struct ds_session *session, u64
 		w = &session->writes[i];
 		if (w->seq == seq)
 			return w;
-		if (!w->seq || session->newest - w->seq >= DS_PACKET_WINDOW)
+		if (!w->seq)
 			room = w;
 	}
 	return room;

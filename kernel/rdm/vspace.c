@@ -125,14 +125,12 @@ static void ds_vspace_unmap(struct ds_vspace *s, u32 page, u32 pages)
 	ds_buddy_free(&s->pool, start, length);
 }
 
-/* Map pages to the largest blocks that there are. @known: of each page, but where it is. */
+/* Map pages to the largest blocks that there are, of which there are enough. @known: of each page, but where it is. */
 static int ds_vspace_map(struct ds_vspace *s, u32 page, u32 pages, u64 known, bool tail)
 {
 	u32 value = 0, length = 0, i;
 	int ret;
 
-	if (s->pool.free < pages)
-		return -ENOSPC;
 	for (i = 0; i < pages; i++, value++, length--) {
 		if (!length)
 			length = ds_buddy_alloc_some(&s->pool, pages - i, &value);
@@ -176,6 +174,8 @@ static int ds_vspace_take(struct ds_vspace *s, u32 pages, u32 access, bool tail,
 			ds_buddy_free(&s->pool, *value, pages);
 		return ret;
 	default:
+		if (s->pool.free < pages)
+			return -ENOSPC;		/* and no address is used up */
 		ret = ds_vranges_alloc(&s->addresses, pages, page);
 		if (ret)
 			return ret;
@@ -199,8 +199,11 @@ int ds_vspace_alloc(struct ds_vspace *s, u64 length, u32 access, struct ds_vspac
 	u32 page, value;
 	int ret;
 
-	if (!length || length > s->attr.size)
+	if (!length || length > s->attr.size ||
+	    (s->attr.kind == DS_PACKET_HASH && ds_vspace_pages(s, length) > DS_VSPACE_HASH_PAGES))
 		return -EINVAL;
+	if (s->allocations.count >= DS_VSPACE_ALLOCATIONS)
+		return -ENOSPC;
 	if (!access)
 		access = s->attr.access;
 	if (access & ~s->attr.access ||

@@ -37,17 +37,15 @@ struct ds_vspace_attr {
 /**
  * struct ds_vspace_stats - what happened in a space, ever
  * @front_hits: pages that the front table of HASH knew
- * @table_hits: pages that only the large table knew
+ * @table_hits: pages that only the large table knew; now the front table does
  * @misses: pages that are not mapped
  * @chain_steps: chained buckets that were looked at
- * @promotions: entries copied to the front table, with all that is known of them
  */
 struct ds_vspace_stats {
 	u64 front_hits;
 	u64 table_hits;
 	u64 misses;
 	u64 chain_steps;
-	u64 promotions;
 };
 
 /**
@@ -67,6 +65,10 @@ struct ds_vspace_usage {
 };
 
 struct ds_vspace;
+
+/* What one request may cost is bounded, because others wait for it. */
+#define DS_VSPACE_ALLOCATIONS	262144u	/* of a space; each moves a table of them */
+#define DS_VSPACE_HASH_PAGES	65536u	/* of an allocation in HASH; each is mapped by itself */
 
 /**
  * ds_vspace_create - make a space with nothing allocated

@@ -134,8 +134,8 @@ narrative() {
 	example 'seg add 64M'
 	example 'seg add 32M --numa 0 --name pool1 --access rw'
 	example '-q seg add 16M'
-	truncate -s 1M /tmp/kept
-	example 'seg add 1M --file /tmp/kept'
+	modprobe brd rd_nr=1 rd_size=1024 && ln -sf ram0 /dev/pmem0
+	example 'seg add 1M --file /dev/pmem0'
 	packets
 	example 'seg show'
 	example 'seg revoke 1'

@@ -2,6 +2,7 @@
 /*
  * The netlink commands of the packet service: wrong calls, then lives.
  */
+#include <sys/mman.h>
 #include "ds_test.h"
 #include "ds_nl.h"
 #include "ds_nl_host.h"
@@ -64,6 +65,30 @@ TEST(what_is_out_of_range_is_refused)
 	}
 }
 
+/* The one space of the dump, in nl_answer. */
+struct rdm_seen {
+	int count;
+	struct nl_answer object;
+};
+
+static void rdm_see(void *ctx)
+{
+	struct rdm_seen *seen = ctx;
+
+	seen->count++;
+	seen->object = nl_answer;
+	EXPECT(!nl_find(DS_A_MAC_KEY));
+}
+
+static int rdm_see_all(uint8_t cmd)
+{
+	struct rdm_seen seen = { 0 };
+
+	EXPECT_EQ(0, nl_dump(cmd, rdm_see, &seen, NULL));
+	nl_answer = seen.object;
+	return seen.count;
+}
+
 TEST(a_space_needs_a_segment_that_fits)
 {
 	struct rdm_space s = { .id = TEST_RDM, .segment = ABSENT_SEGMENT };
@@ -88,33 +113,16 @@ TEST(a_space_needs_a_segment_that_fits)
 	s.access = RW;
 	EXPECT_EQ(-EACCES, rdm_space_add(&s));
 	EXPECT(nl_answer.text[0]);
+	s.access = DS_ACCESS_READ | DS_ACCESS_ATOMIC;	/* it would be written */
+	EXPECT_EQ(-EACCES, rdm_space_add(&s));
+	s.access = 0;
+	EXPECT_EQ(0, rdm_space_add(&s));
+	EXPECT_EQ(1, rdm_see_all(DS_CMD_RDM_SPACE_GET));
+	EXPECT_EQ(DS_ACCESS_READ, nl_get(DS_A_ACCESS));
+	EXPECT_EQ(0, rdm_space_del(TEST_RDM));
 	EXPECT_EQ(0, rdm_segment_del(all));
 	EXPECT_EQ(0, rdm_segment_del(rw));
 	tidy_host();
-}
-
-/* The one space of the dump, in nl_answer. */
-struct rdm_seen {
-	int count;
-	struct nl_answer object;
-};
-
-static void rdm_see(void *ctx)
-{
-	struct rdm_seen *seen = ctx;
-
-	seen->count++;
-	seen->object = nl_answer;
-	EXPECT(!nl_find(DS_A_MAC_KEY));
-}
-
-static int rdm_see_all(uint8_t cmd)
-{
-	struct rdm_seen seen = { 0 };
-
-	EXPECT_EQ(0, nl_dump(cmd, rdm_see, &seen, NULL));
-	nl_answer = seen.object;
-	return seen.count;
 }
 
 TEST(life_of_a_space)
@@ -155,8 +163,9 @@ TEST(life_of_a_space)
 
 TEST(life_of_a_listener)
 {
-	EXPECT_EQ(-EINVAL, rdm_listen(DS_CMD_RDM_LISTEN_ADD, 1, "0.0.0.0", 0));
-	EXPECT_EQ(-EINVAL, rdm_listen(DS_CMD_RDM_LISTEN_ADD, 1, "224.0.0.1", 0));
+	EXPECT_EQ(-EADDRNOTAVAIL, rdm_listen(DS_CMD_RDM_LISTEN_ADD, 1, "0.0.0.0", 0));
+	EXPECT_EQ(-EADDRNOTAVAIL, rdm_listen(DS_CMD_RDM_LISTEN_ADD, 1, "224.0.0.1", 0));
+	EXPECT_EQ(-EADDRNOTAVAIL, rdm_listen(DS_CMD_RDM_LISTEN_ADD, 1, "127.255.255.255", 0));
 	EXPECT_EQ(-EADDRNOTAVAIL, rdm_listen(DS_CMD_RDM_LISTEN_ADD, 1, "192.0.2.1", 0));
 	EXPECT(nl_answer.text[0]);
 	EXPECT_EQ(-EINVAL, rdm_listen(DS_CMD_RDM_LISTEN_ADD, 2, SERVER, DS_RDM_ANSWER_WRITES));
@@ -192,14 +201,16 @@ TEST(life_of_a_host_that_may_send)
 TEST(a_file_behind_a_segment_must_be_one)
 {
 	struct nl_request r;
-	int pipes[2], readable;
+	int pipes[2], readable, fleeting;
 
 	prepare_host();
 	ASSERT_OK(pipe(pipes));
+	fleeting = memfd_create("nothing stays of it", MFD_CLOEXEC);
+	ASSERT(fleeting >= 0);
 	readable = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	ASSERT(readable >= 0);
-	int fds[] = { 9999, pipes[1], readable };
-	int errors[] = { -EBADF, -EINVAL, -EINVAL };
+	int fds[] = { 9999, pipes[1], readable, fleeting };
+	int errors[] = { -EBADF, -EINVAL, -EINVAL, -EINVAL };
 
 	for (size_t i = 0; i < ARRAY_LEN(fds); i++) {
 		nl_begin(&r, DS_CMD_SEG_ADD, 0);
@@ -210,6 +221,7 @@ TEST(a_file_behind_a_segment_must_be_one)
 		EXPECT(nl_answer.text[0]);
 	}
 	close(readable);
+	close(fleeting);
 	close(pipes[0]);
 	close(pipes[1]);
 	tidy_host();
