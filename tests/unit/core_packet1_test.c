@@ -405,9 +405,26 @@ static void padding_means_nothing(void **state)
 	}
 }
 
+/* The original's fields are a char and two longs of whatever machine it is built for. */
+static void defect_9_fields_have_one_size_and_one_order(void **state)
+{
+	static const u8 want[] = { 1, 8, 7, 6, 5, 4, 3, 2, 1, 64, 0, 0, 0, 0, 0, 0, 0 };
+	struct ds_packet p = { .op = DS_PACKET_WRITE, .address = 0x0102030405060708ull,
+			       .length = UNIT, .part = UNIT, .data = packet + HEAD + UNIT };
+	int opcode;
+
+	(void)state;
+	assert_int_equal(sizeof(struct app_rdma_header), sizeof(want));
+	assert_int_equal(ds_packet1_request(packet, &p), HEAD + UNIT);
+	assert_memory_equal(packet + 22, want, sizeof(want));
+	for (opcode = 0x80; opcode < 0x100; opcode++)	/* none of them is negative */
+		assert_int_equal(parse(make((u8)opcode, 0, UNIT, 0), &p), -EBADMSG);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(defect_9_fields_have_one_size_and_one_order),
 		cmocka_unit_test(values_are_those_of_the_original),
 		cmocka_unit_test(sizes_are_whole_units),
 		cmocka_unit_test(write_is_what_the_wire_says),

@@ -657,6 +657,48 @@ static void random_hash(void **state)
 	random_against_a_model(create(DS_PACKET_HASH, POOL));
 }
 
+/* What one request costs the others that wait is bounded. */
+static void a_requests_work_is_bounded(void **state)
+{
+	struct ds_vspace_grant grant;
+	struct ds_vspace *s;
+	u32 i;
+
+	(void)state;
+	s = create(DS_PACKET_HASH, 4 * DS_VSPACE_HASH_PAGES);
+	assert_int_equal(ds_vspace_alloc(s, DS_VSPACE_HASH_PAGES * PAGE + 1, 0, &grant), -EINVAL);
+	assert_int_equal(ds_vspace_alloc(s, DS_VSPACE_HASH_PAGES * PAGE, 0, &grant), 0);
+	assert_int_equal(ds_vspace_free(s, grant.address, 0), 0);
+	assert_empty(s);
+	ds_vspace_destroy(s);
+
+	s = create(DS_PACKET_SEGMENTS, 2 * DS_VSPACE_ALLOCATIONS);
+	for (i = 0; i < DS_VSPACE_ALLOCATIONS; i++)
+		alloc(s, 1);
+	assert_int_equal(ds_vspace_alloc(s, 1, 0, &grant), -ENOSPC);
+	assert_int_equal(ds_vspace_free(s, s->allocations.entry[i - 1].base, 0), 0);
+	alloc(s, 1);
+	ds_vspace_destroy(s);
+}
+
+/* What the pool has not uses up no addresses: freed ones stay away as long as before. */
+static void a_failed_allocation_takes_no_address(void **state)
+{
+	struct ds_vspace *s = create(DS_PACKET_HASH, 64);
+	struct ds_vspace_grant grant;
+	u64 first = alloc(s, PAGE), i;
+
+	(void)state;
+	assert_int_equal(ds_vspace_free(s, first, 0), 0);
+	alloc(s, PAGE);
+	for (i = 0; i < 100000; i++)
+		assert_int_equal(ds_vspace_alloc(s, 64 * PAGE, 0, &grant), -ENOSPC);
+	assert_int_equal(ds_vspace_alloc(s, PAGE, 0, &grant), 0);
+	assert_int_equal(grant.generation, 1);
+	assert_int_not_equal(grant.address, first);
+	ds_vspace_destroy(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -675,6 +717,8 @@ int main(void)
 		TEST(until_full_and_back_to_empty),
 		TEST(addresses_come_again_in_another_generation),
 		TEST(pages_of_all_sizes),
+		TEST(a_requests_work_is_bounded),
+		TEST(a_failed_allocation_takes_no_address),
 		TEST(random_segments),
 		TEST(random_hash),
 	};
