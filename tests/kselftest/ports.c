@@ -10,7 +10,7 @@
 
 TEST(bind_refuses)
 {
-	static const uint32_t services[] = { 0, 1, 2, DS_SERVICE_USER_FIRST - 1,
+	static const uint32_t services[] = { 0, 1, 2, 3, 5, DS_SERVICE_USER_FIRST - 1,
 					     DS_SERVICE_USER_LAST + 1, 0x10000 + SERVICE, ~0u };
 	static const uint32_t queues[] = { 0, 1025, ~0u };
 	int fd = ds_open();
@@ -142,7 +142,7 @@ TEST(reply_refuses)
 
 TEST(send_refuses)
 {
-	static const uint32_t services[] = { 0, 1, 2, DS_SERVICE_USER_FIRST - 1,
+	static const uint32_t services[] = { 0, 1, 2, 3, 5, DS_SERVICE_USER_FIRST - 1,
 					     DS_SERVICE_USER_LAST + 1, 0x10001, ~0u };
 	struct ds_ioc_msg_send arg;
 	char *data = ds_memory_edge(16);
