@@ -13,27 +13,28 @@ udp=(--to "$server")
 rdma=(--node 2)
 LOAD_LIMIT=$(counts 120 2400)
 
-served() { on_node 2 dsctl -q rdm "$@"; }
 ask() { within "${LIMIT:-60}" dsctl -q rdm "$@"; }
 
-# space_add NUMBER SEGMENT OPTION...: the segment is made with these words
-space_add() {
-	local segment words
-	read -ra words <<< "$2"
-	segment=$(lend 2 "${words[@]}" --access rw) || return
-	echo "$segment" > "/run/segment.$1"
-	served space add "$1" --segment "$segment" "${@:3}"
-}
-space_del() { served space del "$1" && on_node 2 dsctl -q seg del "$(cat "/run/segment.$1")"; }
-
-# Spaces: 1 is for version 1, which cannot free; 2 for version 2; 3 to be read only; 4 has a
-# key and a tenant; 5 has a disk behind it.
+# Spaces, each on the segment of its number: 1 is for version 1, which cannot free; 2 for
+# version 2; 3 to be read only; 4 has a key and a tenant; 5 has a disk behind it.
 serve() {
 	(umask 077; dsctl -q rdm keygen /run/space.key && dsctl -q rdm keygen /run/wrong.key) || return
 	on -i 2 sh -c 'umask 077; cat > /run/space.key; modprobe brd rd_nr=1 rd_size=1024' < /run/space.key || return
-	space_add 1 16M --kind segments && space_add 2 64M && space_add 3 1M --kind direct --access r &&
-		space_add 4 1M --page 64K --tenant 9 --key-file /run/space.key && space_add 5 "1M --file /dev/ram0" &&
-		served listen add "$server" --wire 1 --write-replies && served listen add "$server" && served peer add "$client"
+	within 60 on -i 2 dsctl -q batch - > /run/served <<- EOF
+		seg add 16M --access rw
+		seg add 64M --access rw
+		seg add 1M --access rw
+		seg add 1M --access rw
+		seg add 1M --access rw --file /dev/ram0
+		rdm space add 1 --segment 1 --kind segments
+		rdm space add 2 --segment 2
+		rdm space add 3 --segment 3 --kind direct --access r
+		rdm space add 4 --segment 4 --page 64K --tenant 9 --key-file /run/space.key
+		rdm space add 5 --segment 5
+		rdm listen add $server --wire 1 --write-replies
+		rdm listen add $server
+		rdm peer add $client
+	EOF
 }
 
 # counters SPACE: lines "name value" of what was asked in it, and of the packets that came
@@ -113,7 +114,7 @@ reads_only() {
 forged() {
 	local before
 	before=$(stat_of 2 packets_forged)
-	fails 8 'no answer came in time' dsctl --timeout 1s rdm ping --space 4 --tenant 9 "$@" &&
+	fails 8 'no answer came in time' dsctl --timeout 500ms rdm ping --space 4 --tenant 9 "$@" &&
 		[ "$(stat_of 2 packets_forged)" -gt "$before" ]
 }
 
@@ -182,8 +183,8 @@ check "a space to be read only" reads_only
 check "a node that is no peer" fails '3|4' '.' dsctl rdm ping --node 3
 
 key=(--tenant 9 --key-file /run/space.key --space 4)
-check "a space with a key" by_version_2 "${udp[@]}" "${key[@]}"
-check "the same over RDMA" by_version_2 "${rdma[@]}" "${key[@]}"
+check "a space with a key" in_many_packets "${udp[@]}" "${key[@]}"
+check "the same over RDMA" in_many_packets "${rdma[@]}" "${key[@]}"
 check "a wrong key is not heard" forged "${udp[@]}" --key-file /run/wrong.key
 check "nor is it over RDMA" forged "${rdma[@]}" --key-file /run/wrong.key
 check "nor is who has none" forged "${udp[@]}"
@@ -217,9 +218,8 @@ check "and how many reads differ" [ "$(number different /run/replay.out)" -gt 0 
 ask free "$address" "${udp[@]}" --space 2
 
 # Version 1 cannot free, and what is stored was kept.
-check "a space is deleted with what is allocated" space_del 1
-check "so is that of the disk" space_del 5
-on_node 2 rmmod brd
+check "a space is deleted with what is allocated" on_node 2 dsctl -q rdm space del 1
+check "so is that of the disk" on_node 2 sh -c "dsctl -q rdm space del 5 && dsctl -q seg del 5 && rmmod brd"
 given_back() {
 	on_node 2 dsctl -j rdm space show > /run/spaces
 	[ "$(grep -o '"allocations":0' /run/spaces | wc -l) $(grep -o '"allocations"' /run/spaces | wc -l)" = "3 3" ]
@@ -227,8 +227,14 @@ given_back() {
 check "all else was given back" given_back
 nothing_left() {
 	local what
-	for space in 2 3 4; do space_del "$space" || return; done
-	served listen del "$server" --wire 1 && served listen del "$server" && served peer del "$client" || return
+	within 60 on -i 2 dsctl -q batch - > /run/served <<- EOF || return
+		rdm space del 2
+		rdm space del 3
+		rdm space del 4
+		rdm listen del $server --wire 1
+		rdm listen del $server
+		rdm peer del $client
+	EOF
 	for what in space listen peer; do
 		on_node 2 dsctl -j rdm "$what" show | grep -q '"response":\[\]' || return
 	done
