@@ -11,7 +11,7 @@ server=10.77.0.2 client=10.77.0.1
 first_version=(--to "$server" --wire 1)
 udp=(--to "$server")
 rdma=(--node 2)
-LOAD_LIMIT=$(counts 120 2400)
+LOAD_LIMIT=$(counts 120 7200)
 
 ask() { within "${LIMIT:-60}" dsctl -q rdm "$@"; }
 
