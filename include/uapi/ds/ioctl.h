@@ -403,7 +403,7 @@ struct ds_ioc_service_bind {
  * @size: sizeof(struct ds_ioc_msg_send)
  * @flags: DS_SEND_*
  * @node: node to send to, which must be a connected peer (-ENOTCONN)
- * @service: service port there
+ * @service: service port there, or DS_SERVICE_PACKET of ds/wire.h
  * @data: payload
  * @length: its bytes, at most ds_ioc_info.out_max_msg_bytes
  * @timeout_ms: longest wait, 0 for 30 s
