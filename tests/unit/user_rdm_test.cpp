@@ -7,6 +7,7 @@
 #include <chrono>
 #include <memory>
 #include <numeric>
+#include <thread>
 
 #include "rdm/client.hpp"
 #include "rdm/peer_link.hpp"
@@ -397,6 +398,25 @@ void a_busy_server_is_asked_again(void **) {
     assert_int_equal(ds_rdm_execute(rdm.get(), &alloc, 1, 0), 0);
 }
 
+void a_busy_server_may_be_free_in_time(void **) {
+    Pair pair;
+    std::vector<Rdm> others;
+    for (uint32_t i = 0; i < DS_SESSIONS_PEER_MAX; i++) {
+        others.push_back(pair.open());
+        others.back().alloc(1).or_throw();
+    }
+    ds_rdm_request alloc = request_of(DS_PACKET_ALLOC, 0, 1);
+    Rdm rdm = pair.open();
+    std::thread leaver([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(200));
+        others.pop_back();
+    });
+    int rc = ds_rdm_execute(rdm.get(), &alloc, 1, 0);
+    leaver.join();
+    assert_int_equal(rc, 0);
+    assert_int_equal(alloc.reason, DS_PACKET_OK);
+}
+
 /// A peer's packet service, as kernel/rdm/packet_msg.c.
 struct PeerService {
     PeerLink::Answer answer(Bytes message, std::span<uint8_t> room) {
@@ -455,6 +475,12 @@ void messages_hold_many_packets(void **) {
     assert_int_equal(client->execute(reads, 16), 0);
     assert_int_equal(service.messages, 10);
     assert_memory_equal(in.data(), out.data(), 160 * 64);
+    // The next packet begins at a multiple of eight, wherever the one before has ended.
+    for (uint64_t i = 0; i < 160; i++)
+        reads[i] = request_of(DS_PACKET_READ, alloc.address + 61 * i, 61, &in[61 * i]);
+    std::fill(in.begin(), in.end(), 0);
+    assert_int_equal(client->execute(reads, 16), 0);
+    assert_memory_equal(in.data(), out.data(), 160 * 61);
     assert_int_equal(client->counts().resent, 0);
     assert_int_equal(client->counts().ignored, 0);
 }
@@ -503,6 +529,7 @@ int main() {
         cmocka_unit_test(an_answer_that_never_comes_leaves_doubt),
         cmocka_unit_test(what_was_sent_twice_is_not_made_in_a_new_session),
         cmocka_unit_test(a_busy_server_is_asked_again),
+        cmocka_unit_test(a_busy_server_may_be_free_in_time),
         cmocka_unit_test(messages_hold_many_packets),
         cmocka_unit_test(what_a_peer_did_not_get_did_not_happen),
     };
