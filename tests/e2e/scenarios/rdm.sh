@@ -18,6 +18,7 @@ ask() { within "${LIMIT:-60}" dsctl -q rdm "$@"; }
 # Spaces, each on the segment of its number: 1 is for version 1, which cannot free; 2 for
 # version 2; 3 to be read only; 4 has a key and a tenant; 5 has a disk behind it.
 serve() {
+	rm -f /run/space.key /run/wrong.key	# of another scenario
 	(umask 077; dsctl -q rdm keygen /run/space.key && dsctl -q rdm keygen /run/wrong.key) || return
 	on -i 2 sh -c 'umask 077; cat > /run/space.key; modprobe brd rd_nr=1 rd_size=1024' < /run/space.key || return
 	within 60 on -i 2 dsctl -q batch - > /run/served <<- EOF
