@@ -19,7 +19,7 @@ struct netlink_ext_ack;
 
 #define DS_CALLER_QUEUE		128		/* packets that may wait */
 #define DS_CALLER_BYTES		0x100000	/* memory that they may take */
-#define DS_CALLERS_BYTES	0x4000000	/* that those of all callers may, but for one each */
+#define DS_CALLERS_BYTES	0x4000000	/* that all callers' may, but for one each */
 #define DS_CALLERS_MAX		4096
 
 /**

@@ -125,7 +125,10 @@ static void ds_vspace_unmap(struct ds_vspace *s, u32 page, u32 pages)
 	ds_buddy_free(&s->pool, start, length);
 }
 
-/* Map pages to the largest blocks that there are, of which there are enough. @known: of each page, but where it is. */
+/*
+ * Map pages to the largest blocks that there are, of which there are enough.
+ * @known: of each page, but where it is
+ */
 static int ds_vspace_map(struct ds_vspace *s, u32 page, u32 pages, u64 known, bool tail)
 {
 	u32 value = 0, length = 0, i;

@@ -497,6 +497,8 @@ static void atomic2(void)
 	at = model_at(p.address, 8, DS_ACCESS_ATOMIC, &status);
 	if (p.address % 8)
 		status = DS_PACKET_ALIGNMENT;
+	if (p.op == DS_PACKET_FETCH_ADD && operands.compare)
+		status = DS_PACKET_MALFORMED;
 	serve2(&p);
 	if (!status) {
 		memcpy(&was, at, 8);

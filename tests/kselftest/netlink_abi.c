@@ -44,6 +44,14 @@ static const struct attr attrs[] = {
 	{ DS_A_SERVER_SHIFT, "SERVER_SHIFT", U32, 4, 24, 3, { 23, 41, 0xffffffff } },
 	{ DS_A_SERVER, "SERVER", U32, 4, 0, 2, { 1024, 0xffffffff } },
 	{ DS_A_UID, "UID", U32, 4, 1000, 0, { 0 } },
+	{ DS_A_FLAGS, "FLAGS", U32, 4, 0, 2, { 2, 0xffffffff } },
+	{ DS_A_VALUE, "VALUE", U64, 8, 1, 2, { 0, 1000001 } },
+	{ DS_A_RDM_SPACE, "RDM_SPACE", U32, 4, ABSENT_SPACE, 2, { 65536, 0xffffffff } },
+	{ DS_A_TENANT, "TENANT", U32, 4, 7, 0, { 0 } },
+	{ DS_A_KIND, "KIND", U32, 4, 2, 2, { 3, 0xffffffff } },
+	{ DS_A_PAGE_SHIFT, "PAGE_SHIFT", U32, 4, 12, 3, { 11, 22, 0xffffffff } },
+	{ DS_A_MAC_KEY, "MAC_KEY", BINARY, 16, 0, 0, { 0 } },
+	{ DS_A_WIRE, "WIRE", U32, 4, 2, 3, { 0, 3, 0xffffffff } },
 };
 
 #define MAX_ATTRS	8
@@ -79,11 +87,21 @@ static const struct command commands[] = {
 	{ DS_CMD_ATTACH_ADD, "ATTACH_ADD", -ENOENT,
 	  { DS_A_SPACE, DS_A_SERVER, DS_A_NODE, DS_A_SEGMENT }, { DS_A_TIMEOUT_MS } },
 	{ DS_CMD_ATTACH_DEL, "ATTACH_DEL", -ENOENT, { DS_A_SPACE, DS_A_SERVER }, { 0 } },
+	{ DS_CMD_RDM_SPACE_ADD, "RDM_SPACE_ADD", -ENOENT, { DS_A_RDM_SPACE, DS_A_SEGMENT },
+	  { DS_A_LENGTH, DS_A_KIND, DS_A_PAGE_SHIFT, DS_A_TENANT, DS_A_ACCESS, DS_A_MAC_KEY } },
+	{ DS_CMD_RDM_SPACE_DEL, "RDM_SPACE_DEL", -ENOENT, { DS_A_RDM_SPACE }, { 0 } },
+	{ DS_CMD_RDM_LISTEN_ADD, "RDM_LISTEN_ADD", -EADDRNOTAVAIL, { DS_A_WIRE, DS_A_IPV4 },
+	  { DS_A_PORT, DS_A_FLAGS } },
+	{ DS_CMD_RDM_LISTEN_DEL, "RDM_LISTEN_DEL", -ENOENT, { DS_A_WIRE, DS_A_IPV4 },
+	  { DS_A_PORT } },
+	{ DS_CMD_RDM_PEER_DEL, "RDM_PEER_DEL", -ENOENT, { DS_A_IPV4 }, { 0 } },
+	{ DS_CMD_RDM_SELFTEST, "RDM_SELFTEST", 0, { 0 }, { DS_A_VALUE } },
 };
 
 static const uint8_t dumps[] = {
 	DS_CMD_DOMAIN_GET, DS_CMD_DEV_GET, DS_CMD_PEER_GET, DS_CMD_SEG_GET, DS_CMD_SPACE_GET,
-	DS_CMD_ATTACH_GET, DS_CMD_FILE_GET, DS_CMD_STAT_GET,
+	DS_CMD_ATTACH_GET, DS_CMD_FILE_GET, DS_CMD_STAT_GET, DS_CMD_RDM_SPACE_GET,
+	DS_CMD_RDM_LISTEN_GET, DS_CMD_RDM_PEER_GET,
 };
 
 /* ---- building requests ---- */
@@ -335,6 +353,9 @@ TEST(an_attribute_that_the_command_does_not_know)
 		for (type = 1; type <= DS_A_MAX; type++) {
 			/* PEER_DEL stands in the table by its three ways. */
 			if (knows(c, type) || c->cmd == DS_CMD_PEER_ADD || c->cmd == DS_CMD_PEER_DEL)
+				continue;
+			/* An open file's number: rdm_netlink.c. */
+			if (c->cmd == DS_CMD_SEG_ADD && type == DS_A_FD)
 				continue;
 			put_all(&r, c, 0);
 			for (k = 0; k < ARRAY_LEN(attrs); k++)

@@ -351,7 +351,7 @@ TEST(counters_have_names)
 	int counters = 0;
 
 	EXPECT_EQ(0, nl_dump(DS_CMD_STAT_GET, count_counters, &counters, NULL));
-	EXPECT_EQ(21, counters);
+	EXPECT_EQ(28, counters);
 }
 
 #define MANY	400	/* domains, for a dump of several buffers */

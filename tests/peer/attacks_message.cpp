@@ -89,7 +89,7 @@ void credit_overflow(const Target &t) {
 void unknown_services(const Target &t) {
     Client client = t.client();
     client.open();
-    for (int service : {4, 255, 256, 65535}) {
+    for (int service : {5, 255, 256, 65535}) {
         auto number = static_cast<std::uint16_t>(service);
         client.send(make_message(DS_MSG_ONE_WAY, Bytes(100), number));
         Reply reply = client.request(number, Bytes(DS_MSG_MAX_PAYLOAD));

@@ -93,8 +93,8 @@ public:
     }
 
     ds_packet_space space{};
-    bool answer_writes = true;
-    bool forgetful = false;  // now and then the memory changes by itself
+    std::atomic<bool> answer_writes{true};
+    std::atomic<bool> forgetful{false};  // now and then the memory changes by itself
 
 private:
     struct Out {

@@ -135,8 +135,8 @@ std::vector<Verb> admin_verbs() {
                   .value = "FILE",
                   .kind = Kind::file,
                   .help = "packets need a MAC under this key: 16 bytes or 32 hexadecimal digits"}},
-            .examples = {{"rdm space add 1 --segment 1", "all of segment 1, in pages of 4 KiB"},
-                         {"rdm space add 2 --segment 2 --kind segments --page 64K --access rw",
+            .examples = {{"rdm space add 1 --segment 2", "all of segment 2, in pages of 4 KiB"},
+                         {"rdm space add 2 --segment 3 --kind segments --page 64K --access rw",
                           "translated by a table of ranges"}},
             .run = rdm_space_add,
             .details = "direct: an address is an offset. segments: a sorted table of ranges. hash: "
