@@ -64,14 +64,14 @@ static int ds_pool_persist(void *pool, const struct ds_vspace_run *runs, u32 cou
 	int err;
 
 	for (i = 0; i < count; i++) {
-		err = ds_backing_write(seg->file, runs[i].offset, data, runs[i].length);
+		err = ds_backing_write(seg->attr.file, runs[i].offset, data, runs[i].length);
 		if (err)
 			return err;
 		data += runs[i].length;
 		from = min(from, runs[i].offset);
 		to = max(to, runs[i].offset + runs[i].length);
 	}
-	return ds_backing_sync(seg->file, from, to);
+	return ds_backing_sync(seg->attr.file, from, to);
 }
 
 static const struct ds_packet_memory_ops ds_pool_volatile = {
@@ -91,5 +91,5 @@ static const struct ds_packet_memory_ops ds_pool_persistent = {
 
 const struct ds_packet_memory_ops *ds_pool_ops(const struct ds_segment *seg)
 {
-	return seg->file ? &ds_pool_persistent : &ds_pool_volatile;
+	return seg->attr.file ? &ds_pool_persistent : &ds_pool_volatile;
 }

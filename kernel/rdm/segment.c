@@ -45,7 +45,7 @@ static void ds_segment_release(struct kref *ref)
 	mutex_lock(&ds_segments_lock);
 	ds_segments_bytes -= seg->attr.length;
 	mutex_unlock(&ds_segments_lock);
-	ds_backing_close(seg->file);
+	ds_backing_close(seg->attr.file);
 	ds_domain_put(seg->dom);
 	kfree(seg);
 }
@@ -118,7 +118,7 @@ static int ds_segment_get_file(struct ds_segment *seg)
 		return 0;
 	err = ds_backing_read(seg->attr.file, seg->pages, seg->attr.length >> PAGE_SHIFT);
 	if (!err)
-		seg->file = get_file(seg->attr.file);
+		get_file(seg->attr.file);
 	return err;
 }
 

@@ -26,7 +26,7 @@ struct ds_segment_attr {
 	u32		access;		/* DS_ACCESS_* */
 	int		numa_node;
 	bool		by_file;	/* made by ioctl: dies with the file */
-	struct file	*file;		/* stands behind it, or NULL; the caller's reference */
+	struct file	*file;		/* stands behind it (backing.h), or NULL */
 	char		name[DS_NAME_LEN];
 };
 
@@ -35,10 +35,9 @@ struct ds_segment_attr {
  * @link: in the list of segments, under its lock
  * @ref: lifetime; pages are freed with the last reference
  * @id: number, never used twice while the module is loaded
- * @attr: as made
+ * @attr: as made; a reference to its file is held
  * @dom: trust domain; a reference is held
  * @pages: its pages
- * @file: stands behind it (backing.h), or NULL; a reference is held
  * @served: a space of the packet service uses it; under the lock of the list
  * @mm: whose locked memory is charged, with DS_SEG_USER_MEMORY
  * @lock: protects @regs, @attachers, @busy and @dead
@@ -54,7 +53,6 @@ struct ds_segment {
 	struct ds_segment_attr	attr;
 	struct ds_domain	*dom;
 	struct page		**pages;
-	struct file		*file;
 	bool			served;
 	struct mm_struct	*mm;
 	struct mutex		lock;		/* see above */
@@ -68,6 +66,8 @@ struct ds_segment {
  * ds_segment_create - export memory
  * @id: set to its number
  * @extack: may be NULL
+ *
+ * Takes a reference of its own to @attr->file.
  *
  * A segment that is not @attr->by_file may be deleted by its number at any time,
  * so its creator must not touch it any more.

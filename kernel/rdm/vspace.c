@@ -257,7 +257,7 @@ int ds_vspace_free(struct ds_vspace *s, u64 address, u64 length)
 
 /* ---- translation ---- */
 
-/* [address, end) is not empty and does not wrap. */
+/* In all of these [address, end) is not empty and does not wrap. */
 
 static int ds_vspace_direct(const struct ds_vspace *s, u64 address, u64 end, u32 access,
 			    struct ds_vspace_run *runs)

@@ -13,6 +13,7 @@ namespace dsctl {
 
 namespace {
 
+constexpr uint64_t max_shown = 1 << 20;     // bytes that are shown as text
 constexpr uint64_t max_written = 16 << 20;  // bytes of one 'write'
 
 std::vector<std::byte> bytes_of_hex(const std::string &text) {
@@ -60,6 +61,63 @@ void dump(Output &out, uint64_t address, std::span<const std::byte> bytes) {
         }
         out.line(format("%s %-49s |%s|", hex(address + at).c_str(), numbers.c_str(), text.c_str()));
     }
+}
+
+void check_read(const Call &call, const std::string &other) {
+    if (call.out.json() && call.text("--out") == "-")
+        throw usage("standard output cannot take both the data and the JSON document");
+    if (!call.has("--out") && call.number("LEN") > max_shown)
+        throw usage("more than " + bytes_text(max_shown) + " are not shown as text",
+                    "write them to a file with --out FILE" + other);
+}
+
+void answer_read(Call &call, std::span<const std::byte> shown) {
+    uint64_t address = call.number("ADDR"), length = call.number("LEN");
+    bool to_file = call.has("--out");
+    Json row{{"address", address}, {"length", length}};
+
+    if (to_file)
+        row["file"] = call.text("--out");
+    else
+        row["data"] = hex_of(shown);
+    call.out.respond(row);
+    if (to_file && call.text("--out") != "-")
+        call.out.done(bytes_text(length) + " are in " + call.text("--out"));
+    if (!to_file && !call.out.json())
+        dump(call.out, address, shown);
+}
+
+void answer_cas(Call &call, uint64_t found, const Json &more) {
+    std::string address = hex(call.number("ADDR"));
+    bool swapped = found == call.number("OLD");
+    Json row{{"address", call.number("ADDR")},
+             {"expected", call.number("OLD")},
+             {"found", found},
+             {"new", call.number("NEW")},
+             {"swapped", swapped}};
+
+    row.update(more);
+    call.out.respond(row);
+    if (!swapped)
+        throw Error(
+            Exit::failed, "DS-CAS-001",
+            format("the word at %s is %llu (%s), not %s: nothing was changed", address.c_str(),
+                   0ULL + found, hex(found).c_str(), call.text("OLD").c_str()),
+            "try again with the value that is there");
+    call.out.done(format("the word at %s was %s and is %s", address.c_str(),
+                         call.text("OLD").c_str(), call.text("NEW").c_str()),
+                  std::to_string(found));
+}
+
+void answer_add(Call &call, uint64_t old, const Json &more) {
+    uint64_t sum = old + call.number("N");
+    Json row{{"address", call.number("ADDR")}, {"old", old}, {"new", sum}};
+
+    row.update(more);
+    call.out.respond(row);
+    call.out.done(format("the word at %s was %llu and is %llu", hex(call.number("ADDR")).c_str(),
+                         0ULL + old, 0ULL + sum),
+                  std::to_string(old));
 }
 
 std::vector<std::byte> data_to_write(Call &call) {

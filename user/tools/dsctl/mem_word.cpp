@@ -13,8 +13,7 @@ namespace dsctl {
 
 namespace {
 
-constexpr uint64_t chunk = 1 << 20;      // read at once
-constexpr uint64_t max_shown = 1 << 20;  // bytes that are shown as text
+constexpr uint64_t chunk = 1 << 20;  // read at once
 
 uint64_t word_address(const Call &call) {
     uint64_t address = call.number("ADDR");
@@ -38,11 +37,7 @@ Exit mem_read(Call &call) {
     uint64_t length = call.number("LEN");
     bool to_file = call.has("--out");
 
-    if (call.out.json() && call.text("--out") == "-")
-        throw usage("standard output cannot take both the data and the JSON document");
-    if (!to_file && length > max_shown)
-        throw usage("more than " + bytes_text(max_shown) + " are not shown as text",
-                    "write them to a file with --out FILE, or use 'dsctl mem get'");
+    check_read(call, ", or use 'dsctl mem get'");
     Remote remote(call, DS_ACCESS_READ);
     remote.check_range(address, length);
     Buffer buffer(remote.fabric(), std::min(length, chunk));
@@ -62,16 +57,7 @@ Exit mem_read(Call &call) {
     }
     if (file)
         file->close();
-    Json row{{"address", address}, {"length", length}};
-    if (to_file)
-        row["file"] = call.text("--out");
-    else
-        row["data"] = hex_of(shown);
-    call.out.respond(row);
-    if (to_file && call.text("--out") != "-")
-        call.out.done(bytes_text(length) + " are in " + call.text("--out"));
-    if (!call.out.json())
-        dump(call.out, address, shown);
+    answer_read(call, shown);
     return Exit::ok;
 }
 
@@ -94,45 +80,22 @@ Exit mem_write(Call &call) {
 
 Exit mem_cas(Call &call) {
     uint64_t address = word_address(call);
-    uint64_t expected = call.number("OLD");
-    uint64_t desired = call.number("NEW");
     Remote remote(call, DS_ACCESS_ATOMIC);
 
     remote.check_range(address, 8);
-    ds_result result = run_one(remote, remote.cas_op(address, expected, desired));
-    bool swapped = result.value == expected;
-    call.out.respond({{"address", address},
-                      {"expected", expected},
-                      {"found", result.value},
-                      {"new", desired},
-                      {"swapped", swapped},
-                      {"node", result.node}});
-    if (!swapped)
-        throw Error(Exit::failed, "DS-CAS-001",
-                    format("the word at %s is %llu (%s), not %s: nothing was changed",
-                           hex(address).c_str(), static_cast<unsigned long long>(result.value),
-                           hex(result.value).c_str(), call.text("OLD").c_str()),
-                    "try again with the value that is there");
-    call.out.done(format("the word at %s was %s and is %s", hex(address).c_str(),
-                         call.text("OLD").c_str(), call.text("NEW").c_str()),
-                  std::to_string(result.value));
+    ds_result result =
+        run_one(remote, remote.cas_op(address, call.number("OLD"), call.number("NEW")));
+    answer_cas(call, result.value, {{"node", result.node}});
     return Exit::ok;
 }
 
 Exit mem_add(Call &call) {
     uint64_t address = word_address(call);
-    uint64_t number = call.number("N");
     Remote remote(call, DS_ACCESS_ATOMIC);
 
     remote.check_range(address, 8);
-    ds_result result = run_one(remote, remote.add_op(address, number));
-    call.out.respond({{"address", address},
-                      {"old", result.value},
-                      {"new", result.value + number},
-                      {"node", result.node}});
-    call.out.done(format("the word at %s was %llu and is %llu", hex(address).c_str(),
-                         0ULL + result.value, 0ULL + result.value + number),
-                  std::to_string(result.value));
+    ds_result result = run_one(remote, remote.add_op(address, call.number("N")));
+    answer_add(call, result.value, {{"node", result.node}});
     return Exit::ok;
 }
 

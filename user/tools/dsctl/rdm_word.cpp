@@ -15,8 +15,7 @@ namespace dsctl {
 
 namespace {
 
-constexpr uint64_t max_shown = 1 << 20;  // bytes that are shown as text
-constexpr uint64_t chunk = 4 << 20;      // read at once
+constexpr uint64_t chunk = 4 << 20;  // read at once
 
 }  // namespace
 
@@ -50,11 +49,7 @@ Exit rdm_read(Call &call) {
     uint64_t address = call.number("ADDR"), length = call.number("LEN");
     bool to_file = call.has("--out");
 
-    if (call.out.json() && call.text("--out") == "-")
-        throw usage("standard output cannot take both the data and the JSON document");
-    if (!to_file && length > max_shown)
-        throw usage("more than " + bytes_text(max_shown) + " are not shown as text",
-                    "write them to a file with --out FILE");
+    check_read(call);
     RdmClient client(call);
     std::vector<std::byte> bytes(std::min(length, chunk));
     std::optional<File> file;
@@ -69,16 +64,7 @@ Exit rdm_read(Call &call) {
     }
     if (file)
         file->close();
-    Json row{{"address", address}, {"length", length}};
-    if (to_file)
-        row["file"] = call.text("--out");
-    else
-        row["data"] = hex_of(bytes);
-    call.out.respond(row);
-    if (to_file && call.text("--out") != "-")
-        call.out.done(bytes_text(length) + " are in " + call.text("--out"));
-    if (!to_file && !call.out.json())
-        dump(call.out, address, bytes);
+    answer_read(call, bytes);
     return Exit::ok;
 }
 
@@ -107,43 +93,22 @@ Exit rdm_write(Call &call) {
 
 Exit rdm_cas(Call &call) {
     uint64_t address = call.number("ADDR");
-    uint64_t expected = call.number("OLD"), desired = call.number("NEW");
     RdmClient client(call);
     ds_rdm_request request = rdm_request(DS_PACKET_CAS, address, sizeof(uint64_t));
 
-    request.compare = expected;
-    request.operand = desired;
-    request = client.run(request, "cas at " + hex(address));
-    bool swapped = request.value == expected;
-    call.out.respond({{"address", address},
-                      {"expected", expected},
-                      {"found", request.value},
-                      {"new", desired},
-                      {"swapped", swapped}});
-    if (!swapped)
-        throw Error(
-            Exit::failed, "DS-CAS-001",
-            format("the word at %s is %llu (%s), not %s: nothing was changed", hex(address).c_str(),
-                   0ULL + request.value, hex(request.value).c_str(), call.text("OLD").c_str()),
-            "try again with the value that is there");
-    call.out.done(format("the word at %s was %s and is %s", hex(address).c_str(),
-                         call.text("OLD").c_str(), call.text("NEW").c_str()),
-                  std::to_string(request.value));
+    request.compare = call.number("OLD");
+    request.operand = call.number("NEW");
+    answer_cas(call, client.run(request, "cas at " + hex(address)).value);
     return Exit::ok;
 }
 
 Exit rdm_fetch_add(Call &call) {
-    uint64_t address = call.number("ADDR"), number = call.number("N");
+    uint64_t address = call.number("ADDR");
     RdmClient client(call);
     ds_rdm_request request = rdm_request(DS_PACKET_FETCH_ADD, address, sizeof(uint64_t));
 
-    request.operand = number;
-    request = client.run(request, "fetch-add at " + hex(address));
-    call.out.respond(
-        {{"address", address}, {"old", request.value}, {"new", request.value + number}});
-    call.out.done(format("the word at %s was %llu and is %llu", hex(address).c_str(),
-                         0ULL + request.value, 0ULL + request.value + number),
-                  std::to_string(request.value));
+    request.operand = call.number("N");
+    answer_add(call, client.run(request, "fetch-add at " + hex(address)).value);
     return Exit::ok;
 }
 
