@@ -153,7 +153,7 @@ replays_once() {
 }
 
 recorded=0
-[ ! -e /share/recorded ] || recorded=2
+[ ! -e /share/recorded ] || recorded=3
 plan $((42 + recorded))
 configure
 join 1 2
@@ -205,7 +205,8 @@ check "by version 2" replays_once /run/trace "${udp[@]}"
 check "by version 2 over RDMA" replays_once /run/shorter "${rdma[@]}"
 if [ "$recorded" != 0 ]; then
 	check "a recorded trace replays without a difference, by version 2" replays_once /share/recorded "${udp[@]}"
-	check "by version 2 over RDMA" replays_once /share/recorded "${rdma[@]}"
+	check "with less data, by version 1" replays /share/recorded-small "${first_version[@]}" --write-replies --space 1
+	check "by version 2 over RDMA" replays_once /share/recorded-small "${rdma[@]}"
 fi
 
 # A write, then reads of it, while another client writes there.
