@@ -40,6 +40,14 @@ static const char *ds_device_refusal(struct ib_device *ib)
 	return NULL;
 }
 
+static int ds_pd_token(struct ib_pd *pd, u32 domain, u32 *token)
+{
+	struct ds_token_desc desc = { .type = DS_TOKEN_PD, .pd.number = pd->res.id,
+				      .pd.domain = domain };
+
+	return ds_token_create(&ds_tokens, &desc, token);
+}
+
 static int ds_device_add(struct ib_device *ib)
 {
 	struct ds_device *dev;
@@ -62,6 +70,9 @@ static int ds_device_add(struct ib_device *ib)
 			ret = PTR_ERR(dev->ctrl_pd);
 			goto err_free;
 		}
+		ret = ds_pd_token(dev->ctrl_pd, 0, &dev->ctrl_token);
+		if (ret)
+			goto err_dealloc;
 	}
 
 	mutex_lock(&ds_devices_lock);
@@ -71,6 +82,8 @@ static int ds_device_add(struct ib_device *ib)
 	ds_event_device(dev_name(&ib->dev), true, dev->refused ? DS_DEV_REFUSED : DS_DEV_USED);
 	return 0;
 
+err_dealloc:
+	ib_dealloc_pd(dev->ctrl_pd);
 err_free:
 	kfree(dev);
 	return ret;
@@ -96,8 +109,10 @@ static void ds_device_remove(struct ib_device *ib, void *client_data)
 	wait_for_completion(&dev->unused);
 	WARN_ON_ONCE(!list_empty(&dev->pds));
 
-	if (dev->ctrl_pd)
+	if (dev->ctrl_pd) {
+		ds_token_end(dev->ctrl_token);
 		ib_dealloc_pd(dev->ctrl_pd);
+	}
 	ds_event_device(dev_name(&ib->dev), false, 0);
 	kfree(dev);
 }
@@ -138,6 +153,7 @@ static struct ds_qp *ds_loop_create(struct ds_pd *pd)
 	struct ds_qp_attr attr = {
 		.dev		= pd->dev,
 		.pd		= pd->ib,
+		.pd_token	= pd->token,
 		.sq_size	= DS_LOOP_SQ,
 		.rq_size	= 0,
 		.failed		= ds_loop_failed,
@@ -160,7 +176,6 @@ static struct ds_qp *ds_loop_create(struct ds_pd *pd)
 
 static struct ds_pd *ds_pd_create(struct ds_device *dev, struct ds_domain *domain)
 {
-	struct ds_token_desc desc = { .type = DS_TOKEN_PD, .key = domain->id };
 	struct ds_pd *pd;
 	int ret;
 
@@ -176,7 +191,7 @@ static struct ds_pd *ds_pd_create(struct ds_device *dev, struct ds_domain *domai
 		ret = PTR_ERR(pd->ib);
 		goto err_free;
 	}
-	ret = ds_token_create(&ds_tokens, &desc, &pd->token);
+	ret = ds_pd_token(pd->ib, domain->id, &pd->token);
 	if (ret)
 		goto err_dealloc;
 	pd->loop = ds_loop_create(pd);

@@ -21,6 +21,7 @@ struct ds_wr;
  * @ib: the device
  * @refused: why DS cannot use it, or NULL
  * @ctrl_pd: protection domain of control queue pairs; no memory region is in it
+ * @ctrl_token: its token
  * @lock: protects @pds and @removing
  * @pds: one struct ds_pd for each domain in use
  * @removing: no new reference is given
@@ -32,6 +33,7 @@ struct ds_device {
 	struct ib_device	*ib;
 	const char		*refused;
 	struct ib_pd		*ctrl_pd;
+	u32			ctrl_token;
 	struct mutex		lock;		/* see above */
 	struct list_head	pds;
 	bool			removing;

@@ -84,6 +84,7 @@ int ds_lane_make_qp(struct ds_lane *lane)
 		.id		= lane->id,
 		.dev		= conn->dev,
 		.pd		= ctrl ? conn->dev->ctrl_pd : conn->pd->ib,
+		.pd_token	= ctrl ? conn->dev->ctrl_token : conn->pd->token,
 		.sq_size	= ctrl ? DS_MSG_SQ : conn->server ? DS_LANE_SERVER_SQ : ds_sq_size,
 		.rq_size	= ctrl ? DS_MSG_RQ : 1,
 		.failed		= ds_lane_failed,

@@ -12,6 +12,9 @@ extern struct ds_token_table ds_tokens;
 int ds_tokens_init(void);
 void ds_tokens_exit(void);
 
+/* IB_ACCESS_* of a peer that has DS_ACCESS_*. */
+int ds_token_access(u32 access);
+
 /* Revoke a token, wait until nobody uses it, free it. Context: process. */
 void ds_token_end(u32 token);
 

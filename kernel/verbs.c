@@ -113,15 +113,27 @@ static void ds_qp_arm(struct ds_qp *qp)
 		qp->cq_event(qp->cq, qp->cq->cq_context);
 }
 
-static int ds_qp_make_tokens(struct ds_qp *qp)
+static int ds_qp_make_tokens(struct ds_qp *qp, const struct ds_qp_attr *attr)
 {
-	struct ds_token_desc cq = { .type = DS_TOKEN_CQ, .owner = qp->cq->res.id };
-	struct ds_token_desc q = { .type = DS_TOKEN_QP, .key = qp->ib->qp_num };
+	struct ds_token_desc cq = { .type = DS_TOKEN_CQ, .cq.number = qp->cq->res.id,
+				    .cq.entries = qp->cq->cqe };
+	struct ds_token_desc q = { .type = DS_TOKEN_QP, .qp.number = qp->ib->qp_num,
+				   .qp.qp_type = qp->ib->qp_type,
+				   .qp.pd = ds_token_index(attr->pd_token) };
+	struct ib_qp_init_attr init;
+	struct ib_qp_attr now;
 	int ret;
 
+	ret = ib_query_qp(qp->ib, &now, IB_QP_STATE | IB_QP_ACCESS_FLAGS, &init);
+	if (ret)
+		return ret;
+	q.qp.state = now.qp_state;
+	q.qp.access = now.qp_access_flags;
 	ret = ds_token_create(&ds_tokens, &cq, &qp->cq_token);
 	if (ret)
 		return ret;
+	q.qp.scq = ds_token_index(qp->cq_token);
+	q.qp.rcq = q.qp.scq;
 	ret = ds_token_create(&ds_tokens, &q, &qp->token);
 	if (ret)
 		ds_token_end(qp->cq_token);
@@ -191,7 +203,7 @@ struct ds_qp *ds_qp_create(const struct ds_qp_attr *attr)
 	ret = ds_qp_create_ib(qp, attr);
 	if (ret)
 		goto err_free_cq;
-	ret = ds_qp_make_tokens(qp);
+	ret = ds_qp_make_tokens(qp, attr);
 	if (ret)
 		goto err_destroy_qp;
 	return qp;

@@ -123,6 +123,7 @@ struct ds_qp_attr {
 	struct rdma_cm_id	*id;	/* NULL: loopback */
 	struct ds_device	*dev;
 	struct ib_pd		*pd;
+	u32			pd_token;
 	u32			sq_size;
 	u32			rq_size;
 	void			(*failed)(struct ds_qp *qp);

@@ -178,8 +178,9 @@ static struct ds_keyset *ds_keyset_create(const struct ds_seg_keys *first, struc
 static int ds_keyset_add(struct ds_keyset *keys, const struct ds_seg_keys *part)
 {
 	u32 first = le32_to_cpu(part->first), count = le32_to_cpu(part->count);
-	struct ds_token_desc desc = { .type = DS_TOKEN_MR, .access = keys->access,
-				      .owner = keys->segment };
+	struct ds_token_desc desc = { .type = DS_TOKEN_MR, .mr.pd = DS_TOKEN_NONE,
+				      .mr.access = ds_token_access(keys->access),
+				      .mr.page_shift = PAGE_SHIFT };
 	u32 i;
 	int ret;
 
@@ -188,9 +189,10 @@ static int ds_keyset_add(struct ds_keyset *keys, const struct ds_seg_keys *part)
 	    count > keys->chunks - first)
 		return -EPROTO;
 	for (i = first; i < first + count; i++) {
-		desc.key = le32_to_cpu(part->rkeys[i - first]);
-		desc.base = (u64)i << keys->chunk_shift;
-		desc.length = min(1ull << keys->chunk_shift, keys->length - desc.base);
+		desc.mr.rkey = le32_to_cpu(part->rkeys[i - first]);
+		desc.mr.iova = (u64)i << keys->chunk_shift;
+		desc.mr.length = min(1ull << keys->chunk_shift,
+				     keys->length - desc.mr.iova);
 		ret = ds_token_create(&ds_tokens, &desc, &keys->tokens[i]);
 		if (ret)
 			return ret;

@@ -102,7 +102,7 @@ static struct ds_reg *ds_grant_reg(struct ds_segment *seg, struct ds_pd *pd)
 	access = ds_grant_access(seg, pd);
 	if (!access)
 		return ERR_PTR(-EACCES);
-	reg = ds_reg_create(pd, seg->pages, seg->attr.length, access, seg->id);
+	reg = ds_reg_create(pd, seg->pages, seg->attr.length, access);
 	if (!IS_ERR(reg)) {
 		list_add_tail(&reg->link, &seg->regs);
 		trace_ds_segment(seg->id, "register", seg->attr.length);

@@ -19,15 +19,7 @@
 
 static int ds_key_access(u32 access)
 {
-	int ib = IB_ACCESS_LOCAL_WRITE;
-
-	if (access & DS_ACCESS_READ)
-		ib |= IB_ACCESS_REMOTE_READ;
-	if (access & DS_ACCESS_WRITE)
-		ib |= IB_ACCESS_REMOTE_WRITE;
-	if (access & DS_ACCESS_ATOMIC)
-		ib |= IB_ACCESS_REMOTE_ATOMIC;
-	return ib;
+	return IB_ACCESS_LOCAL_WRITE | ds_token_access(access);
 }
 
 /* The largest chunk that the device can hold in one memory region. */
@@ -77,14 +69,15 @@ err_unmap:
 }
 
 static int ds_key_create(struct ds_pd *pd, struct ds_key *key, struct page **pages,
-			 u32 count, u64 offset, u32 access, u64 owner)
+			 u32 count, u64 offset, u32 access)
 {
 	struct ds_token_desc desc = {
-		.type	= DS_TOKEN_MR,
-		.access	= access,
-		.base	= offset,
-		.length	= (u64)count << PAGE_SHIFT,
-		.owner	= owner,
+		.type		= DS_TOKEN_MR,
+		.mr.iova	= offset,
+		.mr.length	= (u64)count << PAGE_SHIFT,
+		.mr.access	= ds_key_access(access),
+		.mr.pd		= ds_token_index(pd->token),
+		.mr.page_shift	= PAGE_SHIFT,
 	};
 	struct ib_mr *mr;
 	int ret;
@@ -101,7 +94,8 @@ static int ds_key_create(struct ds_pd *pd, struct ds_key *key, struct page **pag
 		goto err_dereg;
 	mr->iova = offset;
 	ib_update_fast_reg_key(mr, get_random_u32());
-	desc.key = mr->rkey;
+	desc.mr.lkey = mr->lkey;
+	desc.mr.rkey = mr->rkey;
 	ret = ds_token_create(&ds_tokens, &desc, &key->token);
 	if (ret)
 		goto err_unmap;
@@ -151,7 +145,7 @@ static int ds_keys_validate(struct ds_pd *pd, struct ds_key *keys, u32 count, in
 }
 
 struct ds_reg *ds_reg_create(struct ds_pd *pd, struct page **pages, u64 length,
-			     u32 access, u64 owner)
+			     u32 access)
 {
 	u32 shift = ds_chunk_shift(pd->dev->ib);
 	u64 chunks = DIV_ROUND_UP_ULL(length, 1ull << shift);
@@ -175,7 +169,7 @@ struct ds_reg *ds_reg_create(struct ds_pd *pd, struct page **pages, u64 length,
 		first = (u64)i * per_chunk;
 		ret = ds_key_create(pd, &reg->keys[i], pages + first,
 				    min_t(u64, per_chunk, all_pages - first),
-				    (u64)i << shift, access, owner);
+				    (u64)i << shift, access);
 		cond_resched();
 	}
 	for (i = 0; i < chunks && !ret; i += batch) {

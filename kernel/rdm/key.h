@@ -48,13 +48,12 @@ struct ds_reg {
  * @pd: a reference is taken
  * @pages: @length bytes of them
  * @access: DS_ACCESS_*
- * @owner: for the tokens
  *
  * Context: process, may sleep.
  * Return: it, or an ERR_PTR
  */
 struct ds_reg *ds_reg_create(struct ds_pd *pd, struct page **pages, u64 length,
-			     u32 access, u64 owner);
+			     u32 access);
 
 /* When it returns, nobody can reach the pages by these keys (rule 8). */
 void ds_reg_destroy(struct ds_reg *reg);

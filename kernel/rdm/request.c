@@ -99,7 +99,7 @@ static int ds_req_key(struct ds_req *req, u64 offset, u32 *rkey)
 	if (ret)
 		return ret;
 	req->tokens[req->chain.count] = token;
-	*rkey = desc.key;
+	*rkey = desc.mr.rkey;
 	return 0;
 }
 

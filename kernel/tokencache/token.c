@@ -1,187 +1,172 @@
 // SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
 /*
- * DS: the flat token table.
+ * DS: the token directory and the tokens' homes.
  *
- * The word of a slot, moved as one:
- *
- *	bits 0-31	references
- *	bits 32-33	enum ds_token_type
- *	bits 34-35	enum token_state
- *	bits 40-47	generation; 0 in a slot that was never used
- *
- * A reference keeps the slot from being freed, and so the descriptor from being
- * written: ds_token_get() takes the reference first and copies afterwards.
+ * A use keeps the token from being freed, and so its home from being written for
+ * another: ds_token_get() begins the use first and copies afterwards.
  */
 #include "token.h"
 
-#define INDEX_MASK	(~0u >> (32 - DS_TOKEN_INDEX_BITS))
-#define SLOTS_MAX	(INDEX_MASK + 1)
-#define PAGE_SLOTS	1024u
-#define PAGES		(SLOTS_MAX / PAGE_SLOTS)
-#define GEN_LAST	(~0u >> (32 - DS_TOKEN_GEN_BITS))
-#define NO_SLOT		(~0u)
-
-#define WORD_TYPE_OFF	32
-#define WORD_STATE_OFF	34
-#define WORD_GEN_OFF	40
-#define WORD_REFS_MAX	(~0u)
-
-enum token_state {
-	TOKEN_FREE = 0,
-	TOKEN_LIVE = 1,
-	TOKEN_REVOKED = 2,
-};
-
-/**
- * struct ds_token_slot - one index of the table
- * @word: see above
- * @desc: descriptor; written in state FREE, read with a reference held
- * @idle: of the revoke; written in state LIVE, read in state REVOKED
- * @ctx: for @idle
- * @next: next slot in the chain of free ones
- */
-struct ds_token_slot {
-	u64 word;
-	struct ds_token_desc desc;
-	void (*idle)(void *ctx);
-	void *ctx;
-	u32 next;
-};
-
-struct ds_token_page {
-	struct ds_token_slot slots[PAGE_SLOTS];
-};
-
-static u64 word_make(u32 gen, enum token_state state, u32 type)
-{
-	return (u64)gen << WORD_GEN_OFF | (u64)state << WORD_STATE_OFF |
-	       (u64)type << WORD_TYPE_OFF;
-}
-
-static u32 word_refs(u64 word)
-{
-	return (u32)word;
-}
-
-static u32 word_type(u64 word)
-{
-	return word >> WORD_TYPE_OFF & (DS_TOKEN_TYPES - 1);
-}
-
-static enum token_state word_state(u64 word)
-{
-	return (enum token_state)(word >> WORD_STATE_OFF & 3);
-}
-
-static u32 word_gen(u64 word)
-{
-	return word >> WORD_GEN_OFF & GEN_LAST;
-}
-
-static u32 token_index(u32 token)
-{
-	return token >> DS_TOKEN_INDEX_OFF & INDEX_MASK;
-}
-
-static u32 token_gen(u32 token)
-{
-	return token >> DS_TOKEN_GEN_OFF & GEN_LAST;
-}
-
-static u32 token_type(u32 token)
-{
-	return token >> DS_TOKEN_TYPE_OFF & (DS_TOKEN_TYPES - 1);
-}
+#define NO_INDEX	(~0u)
+#define NO_WIDE		0u	/* in the slot of a revoked word; else the record and one */
 
 /* May the token be used? 0, -ESTALE or -EBADF. */
 static int token_check(u64 word, u32 token)
 {
-	u32 gen = token_gen(token);
+	u32 gen = ds_token_gen(token);
 
-	if (!gen || gen > word_gen(word))
+	if (!gen || gen > ds_word_gen(word))
 		return -EBADF;
-	if (gen < word_gen(word))
+	if (gen < ds_word_gen(word))
 		return -ESTALE;
-	if (token_type(token) != word_type(word))
+	if (ds_token_type_of(token) != ds_word_type(word))
 		return -EBADF;
-	return word_state(word) == TOKEN_LIVE ? 0 : -ESTALE;
+	return ds_word_is_live(word) ? 0 : -ESTALE;
 }
 
-/* The slot of an index, NULL if there never was a token near it. */
-static struct ds_token_slot *token_slot(struct ds_token_table *t, u32 index)
+/* The word of a token, NULL if there never was one near its index. */
+static u64 *token_word(const struct ds_token_table *t, u32 token)
 {
-	struct ds_token_page *page;
+	u32 index = ds_token_index(token);
+	u64 *words;
 
-	/* Pairs with the release in token_take(): the page is zeroed. */
-	page = smp_load_acquire(&t->pages[index / PAGE_SLOTS]);
-	return page ? &page->slots[index % PAGE_SLOTS] : NULL;
+	/* Pairs with the release in page_install(): the page is zeroed. */
+	words = smp_load_acquire(&t->pages[index / DS_TOKEN_PAGE].words);
+	return words ? &words[index % DS_TOKEN_PAGE] : NULL;
+}
+
+/* The home of a token whose word was found. */
+static u64 *token_home(const struct ds_token_table *t, u32 index, u32 words)
+{
+	return &t->pages[index / DS_TOKEN_PAGE].home[(index % DS_TOKEN_PAGE) * words];
+}
+
+static struct ds_token_indices *indices_of(struct ds_token_table *t, u32 words)
+{
+	return &t->indices[words - 1];
+}
+
+static void page_free(struct ds_token_page *page)
+{
+	ds_free(page->words);
+	ds_free(page->home);
+	page->words = NULL;
+	page->home = NULL;
+}
+
+static int page_alloc(struct ds_token_page *page, u32 words)
+{
+	page->words = ds_alloc(DS_TOKEN_PAGE * sizeof(u64));
+	page->home = ds_alloc((size_t)DS_TOKEN_PAGE * words * sizeof(u64));
+	if (page->words && page->home)
+		return 0;
+	page_free(page);
+	return -ENOMEM;
+}
+
+static void page_install(struct ds_token_page *page, struct ds_token_page *spare)
+{
+	page->home = spare->home;
+	/* Pairs with the acquire in token_word(). */
+	smp_store_release(&page->words, spare->words);
+	spare->words = NULL;
+	spare->home = NULL;
 }
 
 /*
- * Take a free slot, the one longest so if there are several. -EAGAIN: it needs
- * a new page; call again with one in *@spare. Under the lock.
+ * Take a free index, the one longest so if there are several. -EAGAIN: it needs
+ * a new page; call again with one in @spare. Under the lock.
  */
-static int token_take(struct ds_token_table *t, struct ds_token_page **spare,
+static int token_take(struct ds_token_table *t, u32 words, struct ds_token_page *spare,
 		      u32 *index)
 {
-	struct ds_token_page **page;
+	struct ds_token_indices *set = indices_of(t, words);
 
 	if (t->live >= t->limit)
 		return -EDQUOT;
-	if (t->free_head != NO_SLOT) {
-		*index = t->free_head;
-		t->free_head = token_slot(t, *index)->next;
+	if (set->free_head != NO_INDEX) {
+		*index = set->free_head;
+		set->free_head = (u32)*token_home(t, *index, words);
 		return 0;
 	}
-	if (t->used == SLOTS_MAX)
-		return -ENOSPC;
-
-	page = &t->pages[t->used / PAGE_SLOTS];
-	if (!*page) {
-		if (!*spare)
+	if (set->next == set->end) {
+		if (t->used == DS_TOKEN_PAGES)
+			return -ENOSPC;
+		if (!spare->words)
 			return -EAGAIN;
-		/* Pairs with the acquire in token_slot(). */
-		smp_store_release(page, *spare);
-		*spare = NULL;
+		page_install(&t->pages[t->used], spare);
+		set->next = t->used++ * DS_TOKEN_PAGE;
+		set->end = set->next + DS_TOKEN_PAGE;
 	}
-	*index = t->used++;
+	*index = set->next++;
 	return 0;
 }
 
-static int token_create_locked(struct ds_token_table *t,
-			       const struct ds_token_desc *d,
-			       struct ds_token_page **spare, u32 *token)
+static int token_create_locked(struct ds_token_table *t, u8 type,
+			       const struct ds_token_pack *p,
+			       struct ds_token_page *spare, u32 *token)
 {
-	struct ds_token_slot *slot;
-	u32 index, gen;
+	u32 words = ds_token_words(type), index, gen;
+	u64 *word, *home;
 	int ret;
 
-	ret = token_take(t, spare, &index);
+	ret = token_take(t, words, spare, &index);
 	if (ret)
 		return ret;
 
-	slot = token_slot(t, index);
-	gen = word_gen(READ_ONCE(slot->word)) + 1;
-	slot->desc = *d;
-	/* Pairs with the exchange in ds_token_get(): the descriptor is there. */
-	smp_store_release(&slot->word, word_make(gen, TOKEN_LIVE, d->type));
+	word = token_word(t, index);
+	home = token_home(t, index, words);
+	gen = ds_word_gen(READ_ONCE(*word)) + 1;
+	WRITE_ONCE(home[0], p->fixed);
+	if (words == 2)
+		WRITE_ONCE(home[1], p->hot);
+	/* Pairs with the exchange in token_begin(): the home is written. */
+	smp_store_release(word, ds_word_make(gen, DS_TOKEN_L3, type));
 	WRITE_ONCE(t->live, t->live + 1);
-
-	*token = (u32)d->type << DS_TOKEN_TYPE_OFF | gen << DS_TOKEN_GEN_OFF |
-		 index << DS_TOKEN_INDEX_OFF;
+	*token = ds_token_make(type, gen, index);
 	return 0;
+}
+
+static int token_create(struct ds_token_table *t, u8 type,
+			const struct ds_token_pack *p, u32 *token)
+{
+	struct ds_token_page spare = { NULL, NULL };
+	int ret;
+
+	/* At most twice: a page in hand is enough. */
+	for (;;) {
+		ds_spin_lock(&t->lock);
+		ret = token_create_locked(t, type, p, &spare, token);
+		ds_spin_unlock(&t->lock);
+		if (ret != -EAGAIN)
+			break;
+		ret = page_alloc(&spare, ds_token_words(type));
+		if (ret)
+			return ret;
+	}
+	page_free(&spare);
+	return ret;
 }
 
 int ds_token_table_init(struct ds_token_table *t, u32 limit)
 {
-	if (!limit || limit > SLOTS_MAX)
+	u32 i;
+	int ret;
+
+	if (!limit || limit > 1u << DS_TOKEN_INDEX_BITS)
 		return -EINVAL;
 	memset(t, 0, sizeof(*t));
-	t->pages = ds_alloc(PAGES * sizeof(t->pages[0]));
+	t->pages = ds_alloc(DS_TOKEN_PAGES * sizeof(t->pages[0]));
 	if (!t->pages)
 		return -ENOMEM;
+	ret = ds_wide_init(&t->wide);
+	if (ret) {
+		ds_free(t->pages);
+		return ret;
+	}
 	ds_spin_init(&t->lock);
-	t->free_head = NO_SLOT;
+	for (i = 0; i < ARRAY_SIZE(t->indices); i++)
+		t->indices[i].free_head = NO_INDEX;
 	t->limit = limit;
 	return 0;
 }
@@ -190,8 +175,9 @@ u32 ds_token_table_destroy(struct ds_token_table *t)
 {
 	u32 i;
 
-	for (i = 0; i < PAGES; i++)
-		ds_free(t->pages[i]);
+	for (i = 0; i < t->used; i++)
+		page_free(&t->pages[i]);
+	ds_wide_destroy(&t->wide);
 	ds_free(t->pages);
 	t->pages = NULL;
 	return t->live;
@@ -200,123 +186,214 @@ u32 ds_token_table_destroy(struct ds_token_table *t)
 int ds_token_create(struct ds_token_table *t, const struct ds_token_desc *d,
 		    u32 *token)
 {
-	struct ds_token_page *spare = NULL;
+	struct ds_token_pack p;
+	u32 where;
 	int ret;
 
-	if (d->type >= DS_TOKEN_TYPES || d->reserved)
-		return -EINVAL;
+	ret = ds_token_check(d);
+	if (ret)
+		return ret;
+	if (!ds_token_pack(d, &p))
+		return token_create(t, d->type, &p, token);
 
-	/* At most twice: a page in hand is enough. */
+	ret = ds_wide_add(&t->wide, d, &where);
+	if (ret)
+		return ret;
+	ds_token_pack_wide(d, where, &p);
+	ret = token_create(t, d->type, &p, token);
+	if (ret)
+		ds_wide_del(&t->wide, where);
+	return ret;
+}
+
+int ds_token_find(const struct ds_token_table *t, u32 token, u64 *word)
+{
+	const u64 *place = token_word(t, token);
+	int ret;
+	u64 w;
+
+	if (!place)
+		return -EBADF;
+	w = READ_ONCE(*place);
+	ret = token_check(w, token);
+	if (!ret)
+		*word = w;
+	return ret;
+}
+
+/* The last use is the revoker's. */
+static int token_begin(u64 *place, u32 token, u64 *word)
+{
+	u64 w, seen = READ_ONCE(*place);
+	int ret;
+
 	do {
-		ds_spin_lock(&t->lock);
-		ret = token_create_locked(t, d, &spare, token);
-		ds_spin_unlock(&t->lock);
-		if (ret != -EAGAIN)
-			break;
-		spare = ds_alloc(sizeof(*spare));
-	} while (spare);
+		w = seen;
+		ret = token_check(w, token);
+		if (ret)
+			return ret;
+		if (ds_word_uses(w) >= DS_WORD_USES_MAX - 1)
+			return -EOVERFLOW;
+		seen = ds_cmpxchg64(place, w, w + DS_WORD_USE);
+	} while (seen != w);
+	*word = w + DS_WORD_USE;
+	return 0;
+}
 
-	ds_free(spare);
-	return ret == -EAGAIN ? -ENOMEM : ret;
+/* Copies a token that is in use. */
+static int token_copy(const struct ds_token_table *t, u32 token, struct ds_token_desc *out)
+{
+	u32 words = ds_token_words((u8)ds_token_type_of(token)), where;
+	const u64 *home = token_home(t, ds_token_index(token), words);
+	struct ds_token_pack p = { READ_ONCE(home[0]), 0 };
+	const struct ds_token_desc *wide = NULL;
+	int ret;
+
+	if (words == 2)
+		p.hot = READ_ONCE(home[1]);
+	if (ds_token_pack_is_wide(&p, &where))
+		wide = ds_wide_get(&t->wide, where);
+	ret = ds_token_unpack(&p, wide, out);
+	out->tier = 3;
+	return ret;
 }
 
 int ds_token_get(struct ds_token_table *t, u32 token, struct ds_token_desc *out)
 {
-	struct ds_token_slot *slot = token_slot(t, token_index(token));
-	u64 word;
+	u64 *place = token_word(t, token), word;
 	int ret;
 
-	if (!slot)
+	if (!place)
 		return -EBADF;
-	do {
-		word = READ_ONCE(slot->word);
-		ret = token_check(word, token);
-		if (ret)
-			return ret;
-		if (word_refs(word) == WORD_REFS_MAX)
-			return -EOVERFLOW;
-	} while (ds_cmpxchg64(&slot->word, word, word + 1) != word);
+	ret = token_begin(place, token, &word);
+	if (ret)
+		return ret;
+	return token_copy(t, token, out);
+}
 
-	*out = slot->desc;
-	return 0;
+int ds_token_hold(struct ds_token_table *t, u32 token)
+{
+	u64 *place = token_word(t, token), word;
+
+	return place ? token_begin(place, token, &word) : -EBADF;
+}
+
+/* Where the waiter of a revoked token is kept: in the last word of its home. */
+static u64 *token_waiter(const struct ds_token_table *t, u32 index, u64 word)
+{
+	u32 words = ds_token_words((u8)ds_word_type(word));
+
+	return &token_home(t, index, words)[words - 1];
+}
+
+static bool is_last(u64 word)
+{
+	return ds_word_state(word) == DS_TOKEN_REVOKED && ds_word_uses(word) == 1;
+}
+
+/* End a use. True if nobody uses a revoked token any more; who waits is then in @idle. */
+static bool token_end(const struct ds_token_table *t, u32 index, u64 *place,
+		      struct ds_token_idle **idle)
+{
+	u64 word, seen;
+
+	/* Pairs with the exchange in token_end() of the revoker: the waiter is written. */
+	seen = smp_load_acquire(place);
+	do {
+		word = seen;
+		if (!ds_word_uses(word))
+			return false;
+		/* Behind the exchange the home may be somebody else's. */
+		if (is_last(word))
+			*idle = (struct ds_token_idle *)(unsigned long)
+				READ_ONCE(*token_waiter(t, index, word));
+		seen = ds_cmpxchg64(place, word, word - DS_WORD_USE);
+	} while (seen != word);
+	return is_last(word);
 }
 
 void ds_token_put(struct ds_token_table *t, u32 token)
 {
-	struct ds_token_slot *slot = token_slot(t, token_index(token));
-	void (*idle)(void *ctx);
-	void *ctx = NULL;
-	u64 word;
+	u64 *place = token_word(t, token);
+	struct ds_token_idle *idle;
 
-	if (!slot)
-		return;
-	do {
-		/* Pairs with the exchange in ds_token_revoke(): @idle is there. */
-		word = smp_load_acquire(&slot->word);
-		if (!word_refs(word))
-			return;
-		idle = NULL;
-		/* Behind the exchange the slot may be somebody else's. */
-		if (word_state(word) == TOKEN_REVOKED && word_refs(word) == 1) {
-			idle = slot->idle;
-			ctx = slot->ctx;
-		}
-	} while (ds_cmpxchg64(&slot->word, word, word - 1) != word);
-
-	if (idle)
-		idle(ctx);
+	if (place && token_end(t, ds_token_index(token), place, &idle))
+		idle->done(idle);
 }
 
-int ds_token_revoke(struct ds_token_table *t, u32 token,
-		    void (*idle)(void *ctx), void *ctx)
+/* The slot of a revoked word says what has to be freed with it. */
+static u32 revoked_slot(const struct ds_token_table *t, u32 index, u64 word)
 {
-	struct ds_token_slot *slot = token_slot(t, token_index(token));
-	u64 word, revoked;
+	const u64 *home = token_home(t, index, ds_token_words((u8)ds_word_type(word)));
+	struct ds_token_pack p = { READ_ONCE(home[0]), 0 };
+	u32 where;
+
+	return ds_token_pack_is_wide(&p, &where) ? where + 1 : NO_WIDE;
+}
+
+/* The revoker is one of the users until the waiter is written. */
+static int token_revoke(struct ds_token_table *t, u32 token, u64 *place)
+{
+	u64 word, seen = READ_ONCE(*place);
+	u32 index = ds_token_index(token);
 	int ret;
 
-	if (!slot)
-		return -EBADF;
-
-	/* Against another revoke; gets and puts go on. */
-	ds_spin_lock(&t->lock);
-	ret = token_check(READ_ONCE(slot->word), token);
-	if (ret)
-		goto out;
-	slot->idle = idle;
-	slot->ctx = ctx;
 	do {
-		word = READ_ONCE(slot->word);
-		revoked = word_make(word_gen(word), TOKEN_REVOKED,
-				    word_type(word)) | word_refs(word);
-	} while (ds_cmpxchg64(&slot->word, word, revoked) != word);
-	ret = word_refs(word) ? -EINPROGRESS : 0;
-out:
-	ds_spin_unlock(&t->lock);
-	return ret;
+		word = seen;
+		ret = token_check(word, token);
+		if (ret)
+			return ret;
+		seen = ds_cmpxchg64(place, word, DS_WORD_USE +
+				    ds_word_move(word, DS_TOKEN_REVOKED,
+						 revoked_slot(t, index, word)));
+	} while (seen != word);
+	return 0;
+}
+
+int ds_token_revoke(struct ds_token_table *t, u32 token, struct ds_token_idle *idle)
+{
+	u64 *place = token_word(t, token);
+	u32 index = ds_token_index(token);
+	int ret;
+
+	if (!place)
+		return -EBADF;
+	ret = token_revoke(t, token, place);
+	if (ret)
+		return ret;
+	WRITE_ONCE(*token_waiter(t, index, READ_ONCE(*place)), (u64)(unsigned long)idle);
+	return token_end(t, index, place, &idle) ? 0 : -EINPROGRESS;
 }
 
 void ds_token_free(struct ds_token_table *t, u32 token)
 {
-	u64 word = word_make(token_gen(token), TOKEN_REVOKED, token_type(token));
-	u64 free = word_make(token_gen(token), TOKEN_FREE, token_type(token));
-	u32 index = token_index(token);
-	struct ds_token_slot *slot = token_slot(t, index);
+	u32 words = ds_token_words((u8)ds_token_type_of(token)), wide;
+	struct ds_token_indices *set = indices_of(t, words);
+	u32 index = ds_token_index(token);
+	u64 *place = token_word(t, token), word;
 
-	if (!slot)
+	if (!place)
 		return;
 
 	ds_spin_lock(&t->lock);
-	if (ds_cmpxchg64(&slot->word, word, free) != word)
+	word = READ_ONCE(*place);
+	wide = ds_word_slot(word);
+	if (ds_word_state(word) != DS_TOKEN_REVOKED || ds_word_uses(word) ||
+	    ds_word_gen(word) != ds_token_gen(token) ||
+	    ds_word_type(word) != ds_token_type_of(token) ||
+	    ds_cmpxchg64(place, word, ds_word_move(word, DS_TOKEN_FREE, 0)) != word)
 		goto out;
+	if (wide != NO_WIDE)
+		ds_wide_del(&t->wide, wide - 1);
 	WRITE_ONCE(t->live, t->live - 1);
-	if (token_gen(token) == GEN_LAST)
+	if (ds_token_gen(token) == DS_WORD_GEN_MAX)
 		goto out;	/* retired */
-	slot->next = NO_SLOT;
-	if (t->free_head == NO_SLOT)
-		t->free_head = index;
+	*token_home(t, index, words) = NO_INDEX;
+	if (set->free_head == NO_INDEX)
+		set->free_head = index;
 	else
-		token_slot(t, t->free_tail)->next = index;
-	t->free_tail = index;
+		*token_home(t, set->free_tail, words) = index;
+	set->free_tail = index;
 out:
 	ds_spin_unlock(&t->lock);
 }

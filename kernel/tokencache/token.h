@@ -2,73 +2,82 @@
 /*
  * DS: tokens, the descriptors of RDMA objects (docs/architecture.md).
  *
- * A token handle is type 2 | generation 8 | index 22. A table slot holds a
- * descriptor of 32 bytes and one word {generation, state, type, references},
- * which moves as one. A use is
+ * A handle is type 2 | generation 8 | index 22. The index finds a word in a flat
+ * directory, which says where the token is (word.h), and a home: one packed word for
+ * a PD or a CQ, two for an MR or a QP (pack.h). A use is
  *
- *	ds_token_get()		copies the descriptor and takes a reference
+ *	ds_token_get()		copies the descriptor and begins a use
  *	post, completion
  *	ds_token_put()
  *
  * without a lock, in any context. The end of a token is
  *
- *	ds_token_revoke()	no get succeeds any more
- *	idle()			no reference is left
+ *	ds_token_revoke()	no use begins any more
+ *	idle->done()		none is left
  *	destroy the object
- *	ds_token_free()		the slot may be used again
- *
- * A table is a flat array for now. The token cache will replace its inside; this
- * interface stays.
+ *	ds_token_free()		the index may be used again
  */
 #ifndef DS_TOKENCACHE_TOKEN_H
 #define DS_TOKENCACHE_TOKEN_H
 
-#include "../shim.h"
-#include <ds/token.h>
+#include "pack.h"
+#include "wide.h"
+#include "word.h"
+
+#define DS_TOKEN_PAGE	1024u	/* indices */
+#define DS_TOKEN_PAGES	((1u << DS_TOKEN_INDEX_BITS) / DS_TOKEN_PAGE)
 
 /**
- * struct ds_token_desc - what a token stands for
- * @type: enum ds_token_type
- * @access: DS_ACCESS_* (MR)
- * @reserved: 0
- * @key: rkey (MR), QP number (QP), CQ number (CQ)
- * @base: first offset in the segment (MR)
- * @length: bytes (MR)
- * @owner: cookie of the object that made it
+ * struct ds_token_page - a page of the directory, for tokens of one or of two words
+ * @words: one an index, each changed by compare-and-exchange only
+ * @home: one or two an index; of a free index the first is the next free one
  */
-struct ds_token_desc {
-	u8 type;
-	u8 access;
-	u16 reserved;
-	u32 key;
-	u64 base;
-	u64 length;
-	u64 owner;
+struct ds_token_page {
+	u64 *words;
+	u64 *home;
 };
 
-static_assert(sizeof(struct ds_token_desc) == 32, "half a cache line");
-
-struct ds_token_page;
+/**
+ * struct ds_token_indices - indices for tokens of one size; private
+ * @free_head: the one that is used next, if one is free
+ * @free_tail: the one that was freed last
+ * @next: the one that is used next, if none is free and it is below @end
+ * @end: behind the page of @next
+ */
+struct ds_token_indices {
+	u32 free_head;
+	u32 free_tail;
+	u32 next;
+	u32 end;
+};
 
 /**
  * struct ds_token_table - all tokens of a host; private
- * @pages: directory of the pages of slots; a page never moves
- * @lock: guards all below and the chain of free slots; innermost lock, never
- *	taken by ds_token_get() and ds_token_put()
- * @used: slots that were ever used
- * @free_head: slot to use next
- * @free_tail: slot freed last
+ * @pages: the directory; a page never moves
+ * @wide: descriptions that do not fit
+ * @lock: guards all below and the chains of free indices; @wide's lock is taken
+ *	within it; never taken by ds_token_get() and ds_token_put()
+ * @indices: of tokens of one word, and of two
+ * @used: pages that were ever used
  * @live: tokens made and not freed
  * @limit: most of them
  */
 struct ds_token_table {
-	struct ds_token_page **pages;
+	struct ds_token_page *pages;
+	struct ds_wide wide;
 	ds_spin_t lock;
+	struct ds_token_indices indices[2];
 	u32 used;
-	u32 free_head;
-	u32 free_tail;
 	u32 live;
 	u32 limit;
+};
+
+/**
+ * struct ds_token_idle - who waits for the last use of a token
+ * @done: called once, by ds_token_put() in its context, which may be an interrupt
+ */
+struct ds_token_idle {
+	void (*done)(struct ds_token_idle *idle);
 };
 
 /**
@@ -89,39 +98,62 @@ int ds_token_table_init(struct ds_token_table *t, u32 limit);
 u32 ds_token_table_destroy(struct ds_token_table *t);
 
 /**
- * ds_token_create - make a token
+ * ds_token_create - make a token; it is at home
  * @t: table
- * @d: descriptor, copied; @type below DS_TOKEN_TYPES, @reserved 0
+ * @d: descriptor, copied
  * @token: result, never 0, written on success only
  *
  * Process context, may sleep.
  *
- * Return: 0, -EINVAL, -EDQUOT at the limit, -ENOMEM, or -ENOSPC when every
- * slot is in use or has issued its last generation.
+ * Return: 0, -EINVAL by ds_token_check(), -EDQUOT at the limit, -ENOMEM, or
+ * -ENOSPC when every index is in use or has issued its last generation.
  */
 int ds_token_create(struct ds_token_table *t, const struct ds_token_desc *d,
 		    u32 *token);
 
 /**
- * ds_token_get - begin a use: look up and take a reference
+ * ds_token_find - where a token is
  * @t: table
  * @token: any number
- * @out: copy of the descriptor, written on success only
+ * @word: its word of the directory, as it was a moment ago; written on success only
+ *
+ * Any context, takes no lock and begins no use.
+ *
+ * Return: 0, -ESTALE or -EBADF.
+ */
+int ds_token_find(const struct ds_token_table *t, u32 token, u64 *word);
+
+/**
+ * ds_token_get - begin a use: look up, and copy
+ * @t: table
+ * @token: any number
+ * @out: copy of the descriptor and where it was found, written on success only
  *
  * Any context, takes no lock.
  *
  * Return: 0, -ESTALE for a token that was revoked, -EBADF for one that never
- * existed, or -EOVERFLOW with 2^32 - 1 references held.
+ * existed, or -EOVERFLOW with 65,534 uses under way.
  */
 int ds_token_get(struct ds_token_table *t, u32 token, struct ds_token_desc *out);
 
 /**
+ * ds_token_hold - begin a use of a token whose descriptor is known
+ * @t: table
+ * @token: any number
+ *
+ * Any context, takes no lock.
+ *
+ * Return: as ds_token_get().
+ */
+int ds_token_hold(struct ds_token_table *t, u32 token);
+
+/**
  * ds_token_put - end a use
  * @t: table
- * @token: token of a successful ds_token_get(); a slot without a reference is
- *	left alone
+ * @token: token of a successful ds_token_get() or ds_token_hold(); one that
+ *	nobody uses is left alone
  *
- * Any context, takes no lock. Calls idle() of a revoke if this was the last use.
+ * Any context, takes no lock. Calls done() of a revoke if this was the last use.
  */
 void ds_token_put(struct ds_token_table *t, u32 token);
 
@@ -129,23 +161,20 @@ void ds_token_put(struct ds_token_table *t, u32 token);
  * ds_token_revoke - let no further use begin
  * @t: table
  * @token: any number
- * @idle: called once when the last use ends, by ds_token_put() in its context,
- *	which may be an interrupt; never called unless -EINPROGRESS is
- *	returned, but perhaps before this function has returned
- * @ctx: for @idle
+ * @idle: who is told when the last use ends; kept until then. Never told unless
+ *	-EINPROGRESS is returned, but perhaps before this function has returned
  *
  * Process context.
  *
- * Return: 0 when no use is left, -EINPROGRESS when @idle will tell, -ESTALE if
+ * Return: 0 when no use is left, -EINPROGRESS when @idle will be told, -ESTALE if
  * it is already revoked, -EBADF if it never existed.
  */
-int ds_token_revoke(struct ds_token_table *t, u32 token,
-		    void (*idle)(void *ctx), void *ctx);
+int ds_token_revoke(struct ds_token_table *t, u32 token, struct ds_token_idle *idle);
 
 /**
- * ds_token_free - give the slot of a revoked token back
+ * ds_token_free - give the index of a revoked token back
  * @t: table
- * @token: token whose revoke has returned 0 or called idle(); any other
+ * @token: token whose revoke has returned 0 or told of its end; any other
  *	number is left alone
  *
  * Process context.

@@ -29,16 +29,22 @@ static void *test_alloc(size_t size)
 #undef ds_alloc
 #define ds_alloc(size) test_alloc(size)
 #include "tokencache/token.c"
+#include "tokencache/wide.c"
+
+enum { INDICES = 1 << DS_TOKEN_INDEX_BITS };
 
 static struct ds_token_table table;
 static int idle_calls;
+
+static void count_idle(struct ds_token_idle *idle);
+static struct ds_token_idle waiter = { .done = count_idle };
 
 static int setup(void **state)
 {
 	(void)state;
 	idle_calls = 0;
 	allocs_left = -1;
-	return ds_token_table_init(&table, SLOTS_MAX);
+	return ds_token_table_init(&table, INDICES);
 }
 
 static int teardown(void **state)
@@ -48,12 +54,61 @@ static int teardown(void **state)
 	return 0;
 }
 
+/* Narrow, and different with each @key. */
 static struct ds_token_desc desc_of(u8 type, u32 key)
 {
-	return (struct ds_token_desc){
-		.type = type, .access = 3, .key = key, .base = 1ULL << 40,
-		.length = 4096, .owner = ~0ULL,
-	};
+	struct ds_token_desc d;
+
+	memset(&d, 0, sizeof(d));
+	d.type = type;
+	switch (type) {
+	case DS_TOKEN_PD:
+		d.pd.number = key;
+		d.pd.domain = 7;
+		break;
+	case DS_TOKEN_MR:
+		d.mr.lkey = key;
+		d.mr.rkey = key;
+		d.mr.access = 0x10000f;
+		d.mr.pd = 5;
+		d.mr.page_shift = 12;
+		d.mr.iova = (u64)key << 12;
+		d.mr.length = 512 << 12;
+		break;
+	case DS_TOKEN_CQ:
+		d.cq.number = key & 0xffffff;
+		d.cq.entries = 8388607;
+		break;
+	default:
+		d.qp.number = key & 0xffffff;
+		d.qp.qp_type = 2;
+		d.qp.state = 3;
+		d.qp.pd = DS_TOKEN_NONE;
+		d.qp.scq = 1;
+		d.qp.rcq = 2;
+	}
+	return d;
+}
+
+/* For the wide form: no pages have a size of two bytes. */
+static struct ds_token_desc wide_desc(u8 type, u32 key)
+{
+	struct ds_token_desc d = desc_of(type, key);
+
+	switch (type) {
+	case DS_TOKEN_PD:
+		d.pd.domain = 1 << 20;
+		break;
+	case DS_TOKEN_MR:
+		d.mr.page_shift = 1;
+		break;
+	case DS_TOKEN_CQ:
+		d.cq.vector = 300;
+		break;
+	default:
+		d.qp.qp_type = 0xff;
+	}
+	return d;
 }
 
 static u32 create(u8 type, u32 key)
@@ -67,15 +122,15 @@ static u32 create(u8 type, u32 key)
 	return token;
 }
 
-static void count_idle(void *ctx)
+static void count_idle(struct ds_token_idle *idle)
 {
-	assert_ptr_equal(ctx, &idle_calls);
+	assert_ptr_equal(idle, &waiter);
 	idle_calls++;
 }
 
 static int revoke(u32 token)
 {
-	return ds_token_revoke(&table, token, count_idle, &idle_calls);
+	return ds_token_revoke(&table, token, &waiter);
 }
 
 static int get(u32 token)
@@ -102,9 +157,13 @@ static void init_limits(void **state)
 
 	(void)state;
 	assert_int_equal(ds_token_table_init(&t, 0), -EINVAL);
-	assert_int_equal(ds_token_table_init(&t, SLOTS_MAX + 1), -EINVAL);
-	allocs_left = 0;
-	assert_int_equal(ds_token_table_init(&t, 1), -ENOMEM);
+	assert_int_equal(ds_token_table_init(&t, INDICES + 1), -EINVAL);
+	for (allocs_left = 0; allocs_left < 2; allocs_left++) {
+		int left = allocs_left;
+
+		assert_int_equal(ds_token_table_init(&t, 1), -ENOMEM);
+		allocs_left = left;
+	}
 }
 
 static void never_existed(void **state)
@@ -124,36 +183,45 @@ static void never_existed(void **state)
 
 static void create_rejects(void **state)
 {
-	struct ds_token_desc d = desc_of(DS_TOKEN_TYPES, 0);
+	struct ds_token_desc d = desc_of(DS_TOKEN_QP, 0);
 	u32 token = 77;
 
 	(void)state;
+	d.type = DS_TOKEN_TYPES;
 	assert_int_equal(ds_token_create(&table, &d, &token), -EINVAL);
-	d = desc_of(DS_TOKEN_MR, 0);
-	d.reserved = 1;
+	d = desc_of(DS_TOKEN_QP, 0);
+	d.qp.state = 7;
 	assert_int_equal(ds_token_create(&table, &d, &token), -EINVAL);
 	assert_int_equal(token, 77);
 	assert_int_equal(ds_token_count(&table), 0);
 }
 
-static void life_of_a_token(void **state)
+static void expect(u32 token, struct ds_token_desc want)
 {
-	struct ds_token_desc want = desc_of(DS_TOKEN_MR, 0x1234), got;
-	u32 token = create(DS_TOKEN_MR, 0x1234), again;
+	struct ds_token_desc got;
 
-	(void)state;
+	want.tier = 3;
 	assert_int_equal(ds_token_get(&table, token, &got), 0);
 	assert_memory_equal(&got, &want, sizeof(want));
 	ds_token_put(&table, token);
+}
+
+static void life_of_a_token(void **state)
+{
+	u32 token = create(DS_TOKEN_MR, 0x1234), again;
+
+	(void)state;
+	expect(token, desc_of(DS_TOKEN_MR, 0x1234));
 
 	assert_int_equal(get(next_gen(token)), -EBADF);
-	assert_int_equal(get(token & ~(GEN_LAST << DS_TOKEN_GEN_OFF)), -EBADF);
+	assert_int_equal(get(token & ~(0xffu << DS_TOKEN_GEN_OFF)), -EBADF);
 	assert_int_equal(get(token + 1), -EBADF);
 	assert_int_equal(get(token ^ (1u << DS_TOKEN_TYPE_OFF)), -EBADF);
 	assert_int_equal(revoke(token ^ (1u << DS_TOKEN_TYPE_OFF)), -EBADF);
 
 	assert_int_equal(revoke(token), 0);
 	assert_int_equal(get(token), -ESTALE);
+	assert_int_equal(ds_token_hold(&table, token), -ESTALE);
 	assert_int_equal(revoke(token), -ESTALE);
 	assert_int_equal(ds_token_count(&table), 1);
 	ds_token_free(&table, token);
@@ -162,13 +230,58 @@ static void life_of_a_token(void **state)
 	assert_int_equal(get(next_gen(token)), -EBADF);
 	assert_int_equal(idle_calls, 0);
 
-	again = create(DS_TOKEN_QP, 9);		/* same slot, other type */
-	assert_int_equal(token_index(again), token_index(token));
+	again = create(DS_TOKEN_QP, 9);		/* same index, other type */
+	assert_int_equal(ds_token_index(again), ds_token_index(token));
 	assert_int_equal(get(token), -ESTALE);
 	assert_int_equal(revoke(token), -ESTALE);
-	assert_int_equal(ds_token_get(&table, again, &got), 0);
-	assert_int_equal(got.key, 9);
-	ds_token_put(&table, again);
+	expect(again, desc_of(DS_TOKEN_QP, 9));
+}
+
+/* One after the other in the same place, narrow and wide, while others are there. */
+static void each_type(void **state)
+{
+	u32 type, key, token, other[DS_TOKEN_TYPES];
+	struct ds_token_desc d;
+
+	(void)state;
+	for (type = 0; type < DS_TOKEN_TYPES; type++) {
+		d = wide_desc(type, 1000 + type);
+		assert_int_equal(ds_token_create(&table, &d, &other[type]), 0);
+	}
+	for (key = 0; key < 100; key++) {
+		type = key % DS_TOKEN_TYPES;
+		d = key % 3 ? desc_of(type, key) : wide_desc(type, key);
+		assert_int_equal(ds_token_create(&table, &d, &token), 0);
+		expect(token, d);
+		assert_int_equal(ds_token_hold(&table, token), 0);
+		assert_int_equal(revoke(token), -EINPROGRESS);
+		ds_token_put(&table, token);
+		assert_int_equal(idle_calls, key + 1);
+		ds_token_free(&table, token);
+	}
+	for (type = 0; type < DS_TOKEN_TYPES; type++)
+		expect(other[type], wide_desc(type, 1000 + type));
+	assert_int_equal(table.wide.live, DS_TOKEN_TYPES);
+	assert_int_equal(table.wide.used, DS_TOKEN_TYPES + 1);
+	for (type = 0; type < DS_TOKEN_TYPES; type++)
+		end(other[type]);
+	assert_int_equal(table.wide.live, 0);
+}
+
+static void where_it_is(void **state)
+{
+	u32 token = create(DS_TOKEN_CQ, 1);
+	u64 word;
+
+	(void)state;
+	assert_int_equal(ds_token_find(&table, token, &word), 0);
+	assert_int_equal(ds_word_state(word), DS_TOKEN_L3);
+	assert_int_equal(ds_word_type(word), DS_TOKEN_CQ);
+	assert_int_equal(ds_word_uses(word), 0);
+	assert_int_equal(ds_token_find(&table, next_gen(token), &word), -EBADF);
+	assert_int_equal(ds_token_find(&table, token + DS_TOKEN_PAGE, &word), -EBADF);
+	end(token);
+	assert_int_equal(ds_token_find(&table, token, &word), -ESTALE);
 }
 
 static void last_put_tells(void **state)
@@ -213,11 +326,11 @@ static void wrong_time(void **state)
 	ds_token_free(&table, token);
 	ds_token_free(&table, token);		/* twice */
 	assert_int_equal(ds_token_count(&table), 0);
-	assert_int_not_equal(create(DS_TOKEN_MR, 2) & INDEX_MASK,
-			     create(DS_TOKEN_MR, 3) & INDEX_MASK);
+	assert_int_not_equal(ds_token_index(create(DS_TOKEN_MR, 2)),
+			     ds_token_index(create(DS_TOKEN_MR, 3)));
 }
 
-static void slots_in_turn(void **state)
+static void indices_in_turn(void **state)
 {
 	u32 token[4];
 	int i;
@@ -228,10 +341,10 @@ static void slots_in_turn(void **state)
 	end(token[2]);
 	end(token[0]);
 	end(token[3]);
-	assert_int_equal(token_index(create(DS_TOKEN_MR, 0)), 2);
-	assert_int_equal(token_index(create(DS_TOKEN_MR, 0)), 0);
-	assert_int_equal(token_index(create(DS_TOKEN_MR, 0)), 3);
-	assert_int_equal(token_index(create(DS_TOKEN_MR, 0)), 4);
+	assert_int_equal(ds_token_index(create(DS_TOKEN_MR, 0)), 2);
+	assert_int_equal(ds_token_index(create(DS_TOKEN_MR, 0)), 0);
+	assert_int_equal(ds_token_index(create(DS_TOKEN_MR, 0)), 3);
+	assert_int_equal(ds_token_index(create(DS_TOKEN_MR, 0)), 4);
 }
 
 /* A slot gives each generation once, and never one again. */
@@ -240,14 +353,14 @@ static void retirement(void **state)
 	u32 i, gen, token;
 
 	(void)state;
-	for (i = 1; i <= GEN_LAST; i++) {
+	for (i = 1; i <= DS_WORD_GEN_MAX; i++) {
 		token = create(DS_TOKEN_CQ, i);
-		assert_int_equal(token_index(token), 0);
-		assert_int_equal(token_gen(token), i);
+		assert_int_equal(ds_token_index(token), 0);
+		assert_int_equal(ds_token_gen(token), i);
 		end(token);
 	}
-	assert_int_equal(token_index(create(DS_TOKEN_CQ, 0)), 1);
-	for (gen = 1; gen <= GEN_LAST; gen++)
+	assert_int_equal(ds_token_index(create(DS_TOKEN_CQ, 0)), 1);
+	for (gen = 1; gen <= DS_WORD_GEN_MAX; gen++)
 		assert_int_equal(get((u32)DS_TOKEN_CQ << DS_TOKEN_TYPE_OFF |
 				     gen << DS_TOKEN_GEN_OFF), -ESTALE);
 	assert_int_equal(ds_token_count(&table), 1);
@@ -263,7 +376,7 @@ static void quota(void **state)
 	assert_int_equal(ds_token_table_init(&t, 1), 0);
 	assert_int_equal(ds_token_create(&t, &d, &a), 0);
 	assert_int_equal(ds_token_create(&t, &d, &b), -EDQUOT);
-	assert_int_equal(ds_token_revoke(&t, a, NULL, NULL), 0);
+	assert_int_equal(ds_token_revoke(&t, a, NULL), 0);
 	assert_int_equal(ds_token_create(&t, &d, &b), -EDQUOT);	/* not free yet */
 	ds_token_free(&t, a);
 	assert_int_equal(ds_token_create(&t, &d, &b), 0);
@@ -279,17 +392,26 @@ static void no_memory(void **state)
 	allocs_left = 0;
 	assert_int_equal(ds_token_create(&table, &d, &token), -ENOMEM);
 	assert_int_equal(ds_token_count(&table), 0);
-	allocs_left = 1;
-	for (i = 0; i < PAGE_SLOTS; i++)
+	allocs_left = 1;	/* the words, but not the homes */
+	assert_int_equal(ds_token_create(&table, &d, &token), -ENOMEM);
+	allocs_left = 2;
+	for (i = 0; i < DS_TOKEN_PAGE; i++)
 		create(DS_TOKEN_MR, i);
 	assert_int_equal(ds_token_create(&table, &d, &token), -ENOMEM);
 	allocs_left = -1;
+	d = wide_desc(DS_TOKEN_MR, 0);
+	for (i = 0; i < 3; i++) {	/* the record, which stays; the words; the homes */
+		allocs_left = i ? 1 : 0;
+		assert_int_equal(ds_token_create(&table, &d, &token), -ENOMEM);
+		assert_int_equal(table.wide.live, 0);
+	}
+	allocs_left = -1;
 	token = create(DS_TOKEN_MR, 5);
-	assert_int_equal(token_index(token), PAGE_SLOTS);
+	assert_int_equal(ds_token_index(token), DS_TOKEN_PAGE);
 	assert_int_equal(get(token), 0);
 	assert_int_equal(get(token + 1), -EBADF);
-	assert_int_equal(get(token + PAGE_SLOTS), -EBADF);
-	assert_int_equal(ds_token_table_destroy(&table), PAGE_SLOTS + 1);
+	assert_int_equal(get(token + DS_TOKEN_PAGE), -EBADF);
+	assert_int_equal(ds_token_table_destroy(&table), DS_TOKEN_PAGE + 1);
 	assert_int_equal(setup(state), 0);
 }
 
@@ -304,41 +426,76 @@ static void another_creator_was_faster(void **state)
 {
 	(void)state;
 	during_alloc = create_two;
-	assert_int_equal(token_index(create(DS_TOKEN_MR, 3)), 2);
+	assert_int_equal(ds_token_index(create(DS_TOKEN_MR, 3)), 2);
 	assert_int_equal(ds_token_count(&table), 3);
 }
 
-/* The last index, without four million slots before it. */
-static void no_slot(void **state)
+/* The last index, without four million before it. */
+static void no_index(void **state)
 {
 	struct ds_token_desc d = desc_of(DS_TOKEN_QP, 0);
-	u32 last, token;
+	u32 last, token, i;
 
 	(void)state;
-	table.used = SLOTS_MAX - 1;
-	last = create(DS_TOKEN_QP, 0);
-	assert_int_equal(token_index(last), SLOTS_MAX - 1);
+	create(DS_TOKEN_CQ, 0);
+	table.used = DS_TOKEN_PAGES - 1;
+	for (i = 0; i < DS_TOKEN_PAGE; i++)
+		last = create(DS_TOKEN_QP, i);
+	assert_int_equal(ds_token_index(last), INDICES - 1);
 	assert_int_equal(ds_token_create(&table, &d, &token), -ENOSPC);
+	assert_int_equal(ds_token_index(create(DS_TOKEN_CQ, 1)), 1);	/* of one word */
 	end(last);
 	token = create(DS_TOKEN_QP, 0);
 	assert_int_equal(token, next_gen(last));
 }
 
-static void too_many_references(void **state)
+static void too_many_uses(void **state)
 {
-	u32 token = create(DS_TOKEN_MR, 0);
-	struct ds_token_slot *slot = token_slot(&table, token_index(token));
+	u32 token = create(DS_TOKEN_MR, 0), i;
+	u64 word;
 
 	(void)state;
-	slot->word += WORD_REFS_MAX - 1;
-	assert_int_equal(get(token), 0);
+	for (i = 0; i < DS_WORD_USES_MAX - 1; i++)
+		assert_int_equal(ds_token_hold(&table, token), 0);
 	assert_int_equal(get(token), -EOVERFLOW);
-	assert_int_equal(word_state(slot->word), TOKEN_LIVE);
-	assert_int_equal(word_type(slot->word), DS_TOKEN_MR);
+	assert_int_equal(ds_token_find(&table, token, &word), 0);
+	assert_int_equal(ds_word_slot(word), 0);
 	assert_int_equal(revoke(token), -EINPROGRESS);
-	slot->word -= WORD_REFS_MAX - 1;
-	ds_token_put(&table, token);
+	for (i = 0; i < DS_WORD_USES_MAX - 1; i++) {
+		assert_int_equal(idle_calls, 0);
+		ds_token_put(&table, token);
+	}
 	assert_int_equal(idle_calls, 1);
+}
+
+/* Of a word: what is moved, what is kept, and that the version's end harms nothing. */
+static void words(void **state)
+{
+	u64 word = ds_word_make(0xff, DS_TOKEN_L3, DS_TOKEN_QP) | DS_WORD_DIRTY | 77, moved = word;
+	u32 i;
+
+	(void)state;
+	for (i = 0; i < 1 << 11; i++) {
+		enum ds_token_state to = DS_TOKEN_L1 + i % 3;
+
+		word = moved;
+		moved = ds_word_move(word, to, DS_WORD_SLOT_MAX - i);
+		assert_false(ds_word_same(word, moved));
+		assert_int_equal(ds_word_state(moved), to);
+		assert_int_equal(ds_word_slot(moved), DS_WORD_SLOT_MAX - i);
+		assert_int_equal(ds_word_gen(moved), 0xff);
+		assert_int_equal(ds_word_type(moved), DS_TOKEN_QP);
+		assert_int_equal(ds_word_uses(moved), 77);
+		assert_int_not_equal(moved & DS_WORD_DIRTY, 0);
+		assert_int_equal(moved & DS_WORD_PINNED, 0);
+	}
+	assert_int_equal(moved >> 53, 0);
+	assert_true(ds_word_same(moved, moved + DS_WORD_USE));
+	for (i = 0; i < 8; i++) {
+		word = ds_word_make(1, i, DS_TOKEN_PD);
+		assert_int_equal(ds_word_is_live(word), i != DS_TOKEN_FREE && i != DS_TOKEN_REVOKED);
+		assert_int_equal(ds_word_is_moving(word), i >= DS_TOKEN_TO_L1);
+	}
 }
 
 int main(void)
@@ -348,15 +505,18 @@ int main(void)
 		cmocka_unit_test_setup_teardown(never_existed, setup, teardown),
 		cmocka_unit_test_setup_teardown(create_rejects, setup, teardown),
 		cmocka_unit_test_setup_teardown(life_of_a_token, setup, teardown),
+		cmocka_unit_test_setup_teardown(each_type, setup, teardown),
+		cmocka_unit_test_setup_teardown(where_it_is, setup, teardown),
 		cmocka_unit_test_setup_teardown(last_put_tells, setup, teardown),
 		cmocka_unit_test_setup_teardown(wrong_time, setup, teardown),
-		cmocka_unit_test_setup_teardown(slots_in_turn, setup, teardown),
+		cmocka_unit_test_setup_teardown(indices_in_turn, setup, teardown),
 		cmocka_unit_test_setup_teardown(retirement, setup, teardown),
 		cmocka_unit_test_setup_teardown(quota, setup, teardown),
 		cmocka_unit_test_setup_teardown(no_memory, setup, teardown),
 		cmocka_unit_test_setup_teardown(another_creator_was_faster, setup, teardown),
-		cmocka_unit_test_setup_teardown(no_slot, setup, teardown),
-		cmocka_unit_test_setup_teardown(too_many_references, setup, teardown),
+		cmocka_unit_test_setup_teardown(no_index, setup, teardown),
+		cmocka_unit_test_setup_teardown(too_many_uses, setup, teardown),
+		cmocka_unit_test(words),
 	};
 
 	return cmocka_run_group_tests_name("core_token", tests, NULL, NULL);

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+/*
+ * DS: a word of the token directory (document 001's TokenDirectoryEntry).
+ *
+ *	bits 0-15	uses
+ *	bits 16-37	slot, in the tier where the token is
+ *	bits 38-40	enum ds_token_state
+ *	bits 41-42	enum ds_token_type
+ *	bit 43		pinned: never moved
+ *	bit 44		dirty: the home's second word is older
+ *	bits 45-52	generation; 0: the index was never used
+ *	bits 53-63	version: changes with each move
+ *
+ * One compare-and-exchange moves all of it. The home is found by the index and
+ * needs no slot.
+ */
+#ifndef DS_TOKENCACHE_WORD_H
+#define DS_TOKENCACHE_WORD_H
+
+#include "../shim.h"
+#include <ds/token.h>
+
+/**
+ * enum ds_token_state - where a token is; document 001's layers keep their numbers
+ * @DS_TOKEN_FREE: there is none
+ * @DS_TOKEN_L1: in the small tier
+ * @DS_TOKEN_L2: in the middle tier
+ * @DS_TOKEN_L3: at home
+ * @DS_TOKEN_REVOKED: nobody may begin to use it
+ * @DS_TOKEN_TO_L1: on its way there
+ * @DS_TOKEN_TO_L2: on its way there
+ * @DS_TOKEN_TO_L3: on its way home
+ */
+enum ds_token_state {
+	DS_TOKEN_FREE = 0,
+	DS_TOKEN_L1 = 1,
+	DS_TOKEN_L2 = 2,
+	DS_TOKEN_L3 = 3,
+	DS_TOKEN_REVOKED = 4,
+	DS_TOKEN_TO_L1 = 5,
+	DS_TOKEN_TO_L2 = 6,
+	DS_TOKEN_TO_L3 = 7,
+};
+
+#define DS_WORD_USE		1ull
+#define DS_WORD_USES_MAX	0xffffull
+#define DS_WORD_SLOT_OFF	16
+#define DS_WORD_SLOT_MAX	0x3fffffull
+#define DS_WORD_STATE_OFF	38
+#define DS_WORD_TYPE_OFF	41
+#define DS_WORD_PINNED		(1ull << 43)
+#define DS_WORD_DIRTY		(1ull << 44)
+#define DS_WORD_GEN_OFF		45
+#define DS_WORD_GEN_MAX		0xffull
+#define DS_WORD_VERSION		(1ull << 53)
+
+static_assert(DS_TOKEN_INDEX_BITS == 22, "a slot is no larger than an index");
+static_assert(DS_TOKEN_GEN_BITS == 8, "the generation of a handle is whole");
+
+static inline u32 ds_word_uses(u64 word)
+{
+	return (u32)(word & DS_WORD_USES_MAX);
+}
+
+static inline u32 ds_word_slot(u64 word)
+{
+	return (u32)(word >> DS_WORD_SLOT_OFF & DS_WORD_SLOT_MAX);
+}
+
+static inline enum ds_token_state ds_word_state(u64 word)
+{
+	return (enum ds_token_state)(word >> DS_WORD_STATE_OFF & 7);
+}
+
+static inline u32 ds_word_type(u64 word)
+{
+	return (u32)(word >> DS_WORD_TYPE_OFF & (DS_TOKEN_TYPES - 1));
+}
+
+static inline u32 ds_word_gen(u64 word)
+{
+	return (u32)(word >> DS_WORD_GEN_OFF & DS_WORD_GEN_MAX);
+}
+
+/* May a use begin? */
+static inline bool ds_word_is_live(u64 word)
+{
+	return word >> DS_WORD_STATE_OFF & 3;
+}
+
+/* Is it on its way? */
+static inline bool ds_word_is_moving(u64 word)
+{
+	return ds_word_state(word) > DS_TOKEN_REVOKED;
+}
+
+static inline u64 ds_word_make(u32 gen, enum ds_token_state state, u32 type)
+{
+	return (u64)gen << DS_WORD_GEN_OFF | (u64)state << DS_WORD_STATE_OFF |
+	       (u64)type << DS_WORD_TYPE_OFF;
+}
+
+/* The same token elsewhere: the next version, in which all else is kept. */
+static inline u64 ds_word_move(u64 word, enum ds_token_state state, u32 slot)
+{
+	word &= ~(DS_WORD_SLOT_MAX << DS_WORD_SLOT_OFF | 7ull << DS_WORD_STATE_OFF);
+	return (word | (u64)state << DS_WORD_STATE_OFF | (u64)slot << DS_WORD_SLOT_OFF) +
+	       DS_WORD_VERSION;	/* the carry falls off the end */
+}
+
+/* Is it the same token at the same place, with other uses perhaps? */
+static inline bool ds_word_same(u64 a, u64 b)
+{
+	return !((a ^ b) & ~DS_WORD_USES_MAX);
+}
+
+/* Of a handle. */
+static inline u32 ds_token_index(u32 token)
+{
+	return token >> DS_TOKEN_INDEX_OFF & (~0u >> (32 - DS_TOKEN_INDEX_BITS));
+}
+
+static inline u32 ds_token_gen(u32 token)
+{
+	return token >> DS_TOKEN_GEN_OFF & (~0u >> (32 - DS_TOKEN_GEN_BITS));
+}
+
+static inline u32 ds_token_type_of(u32 token)
+{
+	return token >> DS_TOKEN_TYPE_OFF & (DS_TOKEN_TYPES - 1);
+}
+
+static inline u32 ds_token_make(u32 type, u32 gen, u32 index)
+{
+	return type << DS_TOKEN_TYPE_OFF | gen << DS_TOKEN_GEN_OFF |
+	       index << DS_TOKEN_INDEX_OFF;
+}
+
+#endif /* DS_TOKENCACHE_WORD_H */
