@@ -76,8 +76,8 @@ static u32 get_index(u64 word, struct field f)
 
 /* Access: bits 0 to 9 as they are, and IB_ACCESS_RELAXED_ORDERING. */
 #define ACCESS_LOW	0x3ffu
-#define ACCESS_RELAXED	(1u << 20)
-#define ACCESS_PACKED	(1u << 10)
+#define ACCESS_RELAXED	0x100000u
+#define ACCESS_PACKED	0x400u
 
 static bool put_access(u64 *word, struct field f, u32 access)
 {

@@ -104,7 +104,7 @@ struct ds_token_pack {
 };
 
 /* Of the second word. */
-#define DS_HOT_FROZEN		(1ull << 0)
+#define DS_HOT_FROZEN		1ull
 #define DS_HOT_STATE_OFF	1
 #define DS_HOT_STATE_BITS	4
 #define DS_HOT_POSTED_OFF	5

@@ -48,11 +48,11 @@ enum ds_token_state {
 #define DS_WORD_SLOT_MAX	0x3fffffull
 #define DS_WORD_STATE_OFF	38
 #define DS_WORD_TYPE_OFF	41
-#define DS_WORD_PINNED		(1ull << 43)
-#define DS_WORD_DIRTY		(1ull << 44)
+#define DS_WORD_PINNED		0x080000000000ull
+#define DS_WORD_DIRTY		0x100000000000ull
 #define DS_WORD_GEN_OFF		45
 #define DS_WORD_GEN_MAX		0xffull
-#define DS_WORD_VERSION		(1ull << 53)
+#define DS_WORD_VERSION		0x20000000000000ull
 
 static_assert(DS_TOKEN_INDEX_BITS == 22, "a slot is no larger than an index");
 static_assert(DS_TOKEN_GEN_BITS == 8, "the generation of a handle is whole");
