@@ -14,7 +14,8 @@
  *  spinlock		ds_spin_t, ds_spin_init, ds_spin_lock, ds_spin_unlock
  *  memory		ds_alloc (zeroed, may sleep, NULL if there is none), ds_free,
  *			memcpy, memmove, memset, memcmp
- *  time		ds_mono_ns, ds_may_resched (in long loops; may sleep)
+ *  time		ds_mono_ns, ds_may_resched (in long loops; may sleep), cpu_relax
+ *			(in short ones)
  *  checks		crc32c (seed in, no inversion), hash_64, ilog2, ds_siphash
  *  the rest		static_assert, ARRAY_SIZE, container_of, min, max,
  *			ds_array_index_nospec, ds_noinline, errno numbers
@@ -130,6 +131,7 @@ static inline u64 ds_mono_ns(void)
 }
 
 #define ds_may_resched()		((void)0)
+#define cpu_relax()			__asm__ volatile("" ::: "memory")
 
 #define ds_array_index_nospec(i, n)	(i)
 #define ds_noinline			__attribute((__noinline__))

@@ -27,10 +27,10 @@ static const struct field qp_number = { 0, 24 }, qp_type = { 24, 4 },
 			  qp_access = { 36, 6 }, qp_srq = { 42, 1 }, qp_pd = { 43, 20 };
 
 /* Of the second word. */
-static const struct field hot_page = { 1, 40 }, hot_pd = { 41, 20 };
+static const struct field hot_page = { 0, 40 }, hot_pd = { 40, 20 };
 static const struct field hot_state = { DS_HOT_STATE_OFF, DS_HOT_STATE_BITS },
 			  hot_posted = { DS_HOT_POSTED_OFF, DS_HOT_POSTED_BITS },
-			  hot_scq = { 21, 21 }, hot_rcq = { 42, 21 };
+			  hot_scq = { 20, 21 }, hot_rcq = { 41, 21 };
 
 /* What the remote key of a memory region is. */
 enum remote_key {
@@ -40,7 +40,6 @@ enum remote_key {
 };
 
 #define MR_SHIFT_MIN	12
-#define QP_STATES	7	/* enum ib_qp_state */
 
 static bool put(u64 *word, struct field f, u64 value)
 {
@@ -217,7 +216,7 @@ int ds_token_check(const struct ds_token_desc *d)
 		return d->mr.page_shift < 64 && d->mr.iova + d->mr.length >= d->mr.iova ?
 		       0 : -EINVAL;
 	case DS_TOKEN_QP:
-		return d->qp.state < QP_STATES ? 0 : -EINVAL;
+		return d->qp.state < DS_QP_STATES ? 0 : -EINVAL;
 	default:
 		return -EINVAL;
 	}

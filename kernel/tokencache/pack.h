@@ -11,13 +11,12 @@
  *					page shift 4, pages 10
  *	QP    number 24, QP type 4	type 2, layout 2, access 6, SRQ 1, PD 20
  *
- *	second word of an MR: frozen 1, first page of the I/O address 40, PD 20
- *	second word of a QP:  frozen 1, state 4, posted 16, send CQ 21, receive CQ 21
+ *	second word of an MR: first page of the I/O address 40, PD 20
+ *	second word of a QP:  state 4, posted 16, send CQ 21, receive CQ 21
  *
  * What neighbours share is in the high half of the first word, so that a page of
  * them keeps it once (l2.h). What changes while an object lives is in the second
- * word, which one compare-and-exchange moves; who carries it elsewhere freezes it
- * first. Nothing is cut off: an object with a field that has no room is wide, its
+ * word. Nothing is cut off: an object with a field that has no room is wide, its
  * first word says where the whole description is, and its state and posted field are
  * in the second word all the same.
  */
@@ -28,6 +27,7 @@
 #include <ds/token.h>
 
 #define DS_TOKEN_NONE		(~0u)	/* of @pd, @scq and @rcq: there is none */
+#define DS_QP_STATES		7	/* enum ib_qp_state */
 
 /**
  * struct ds_token_desc - an RDMA object, whole
@@ -104,10 +104,9 @@ struct ds_token_pack {
 };
 
 /* Of the second word. */
-#define DS_HOT_FROZEN		1ull
-#define DS_HOT_STATE_OFF	1
+#define DS_HOT_STATE_OFF	0
 #define DS_HOT_STATE_BITS	4
-#define DS_HOT_POSTED_OFF	5
+#define DS_HOT_POSTED_OFF	4
 #define DS_HOT_POSTED_BITS	16
 
 /**

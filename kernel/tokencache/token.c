@@ -5,41 +5,10 @@
  * A use keeps the token from being freed, and so its home from being written for
  * another: ds_token_get() begins the use first and copies afterwards.
  */
-#include "token.h"
+#include "table.h"
 
 #define NO_INDEX	(~0u)
 #define NO_WIDE		0u	/* in the slot of a revoked word; else the record and one */
-
-/* May the token be used? 0, -ESTALE or -EBADF. */
-static int token_check(u64 word, u32 token)
-{
-	u32 gen = ds_token_gen(token);
-
-	if (!gen || gen > ds_word_gen(word))
-		return -EBADF;
-	if (gen < ds_word_gen(word))
-		return -ESTALE;
-	if (ds_token_type_of(token) != ds_word_type(word))
-		return -EBADF;
-	return ds_word_is_live(word) ? 0 : -ESTALE;
-}
-
-/* The word of a token, NULL if there never was one near its index. */
-static u64 *token_word(const struct ds_token_table *t, u32 token)
-{
-	u32 index = ds_token_index(token);
-	u64 *words;
-
-	/* Pairs with the release in page_install(): the page is zeroed. */
-	words = smp_load_acquire(&t->pages[index / DS_TOKEN_PAGE].words);
-	return words ? &words[index % DS_TOKEN_PAGE] : NULL;
-}
-
-/* The home of a token whose word was found. */
-static u64 *token_home(const struct ds_token_table *t, u32 index, u32 words)
-{
-	return &t->pages[index / DS_TOKEN_PAGE].home[(index % DS_TOKEN_PAGE) * words];
-}
 
 static struct ds_token_indices *indices_of(struct ds_token_table *t, u32 words)
 {
@@ -67,7 +36,7 @@ static int page_alloc(struct ds_token_page *page, u32 words)
 static void page_install(struct ds_token_page *page, struct ds_token_page *spare)
 {
 	page->home = spare->home;
-	/* Pairs with the acquire in token_word(). */
+	/* Pairs with the acquire in ds_token_word(). */
 	smp_store_release(&page->words, spare->words);
 	spare->words = NULL;
 	spare->home = NULL;
@@ -86,7 +55,7 @@ static int token_take(struct ds_token_table *t, u32 words, struct ds_token_page 
 		return -EDQUOT;
 	if (set->free_head != NO_INDEX) {
 		*index = set->free_head;
-		set->free_head = (u32)*token_home(t, *index, words);
+		set->free_head = (u32)*ds_token_home(t, *index, words);
 		return 0;
 	}
 	if (set->next == set->end) {
@@ -114,8 +83,8 @@ static int token_create_locked(struct ds_token_table *t, u8 type,
 	if (ret)
 		return ret;
 
-	word = token_word(t, index);
-	home = token_home(t, index, words);
+	word = ds_token_word(t, index);
+	home = ds_token_home(t, index, words);
 	gen = ds_word_gen(READ_ONCE(*word)) + 1;
 	WRITE_ONCE(home[0], p->fixed);
 	if (words == 2)
@@ -208,28 +177,28 @@ int ds_token_create(struct ds_token_table *t, const struct ds_token_desc *d,
 
 int ds_token_find(const struct ds_token_table *t, u32 token, u64 *word)
 {
-	const u64 *place = token_word(t, token);
+	const u64 *place = ds_token_word(t, token);
 	int ret;
 	u64 w;
 
 	if (!place)
 		return -EBADF;
 	w = READ_ONCE(*place);
-	ret = token_check(w, token);
+	ret = ds_word_check(w, token);
 	if (!ret)
 		*word = w;
 	return ret;
 }
 
 /* The last use is the revoker's. */
-static int token_begin(u64 *place, u32 token, u64 *word)
+int ds_token_begin(u64 *place, u32 token, u64 *word)
 {
 	u64 w, seen = READ_ONCE(*place);
 	int ret;
 
 	do {
 		w = seen;
-		ret = token_check(w, token);
+		ret = ds_word_check(w, token);
 		if (ret)
 			return ret;
 		if (ds_word_uses(w) >= DS_WORD_USES_MAX - 1)
@@ -240,42 +209,37 @@ static int token_begin(u64 *place, u32 token, u64 *word)
 	return 0;
 }
 
-/* Copies a token that is in use. */
-static int token_copy(const struct ds_token_table *t, u32 token, struct ds_token_desc *out)
-{
-	u32 words = ds_token_words((u8)ds_token_type_of(token)), where;
-	const u64 *home = token_home(t, ds_token_index(token), words);
-	struct ds_token_pack p = { READ_ONCE(home[0]), 0 };
-	const struct ds_token_desc *wide = NULL;
-	int ret;
-
-	if (words == 2)
-		p.hot = READ_ONCE(home[1]);
-	if (ds_token_pack_is_wide(&p, &where))
-		wide = ds_wide_get(&t->wide, where);
-	ret = ds_token_unpack(&p, wide, out);
-	out->tier = 3;
-	return ret;
-}
-
 int ds_token_get(struct ds_token_table *t, u32 token, struct ds_token_desc *out)
 {
-	u64 *place = token_word(t, token), word;
+	const struct ds_token_desc *wide = NULL;
+	u64 *place = ds_token_word(t, token), word;
+	struct ds_token_pack p;
+	u32 where;
 	int ret;
 
 	if (!place)
 		return -EBADF;
-	ret = token_begin(place, token, &word);
+	ret = ds_token_begin(place, token, &word);
 	if (ret)
 		return ret;
-	return token_copy(t, token, out);
+	ret = ds_token_copy(t, token, &word, &p);
+	if (!ret) {
+		if (ds_token_pack_is_wide(&p, &where))
+			wide = ds_wide_get(&t->wide, where);
+		ret = ds_token_unpack(&p, wide, out);
+	}
+	if (ret)
+		ds_token_put(t, token);
+	else
+		out->tier = ds_word_tier(word);
+	return ret;
 }
 
 int ds_token_hold(struct ds_token_table *t, u32 token)
 {
-	u64 *place = token_word(t, token), word;
+	u64 *place = ds_token_word(t, token), word;
 
-	return place ? token_begin(place, token, &word) : -EBADF;
+	return place ? ds_token_begin(place, token, &word) : -EBADF;
 }
 
 /* Where the waiter of a revoked token is kept: in the last word of its home. */
@@ -283,7 +247,7 @@ static u64 *token_waiter(const struct ds_token_table *t, u32 index, u64 word)
 {
 	u32 words = ds_token_words((u8)ds_word_type(word));
 
-	return &token_home(t, index, words)[words - 1];
+	return &ds_token_home(t, index, words)[words - 1];
 }
 
 static bool is_last(u64 word)
@@ -314,7 +278,7 @@ static bool token_end(const struct ds_token_table *t, u32 index, u64 *place,
 
 void ds_token_put(struct ds_token_table *t, u32 token)
 {
-	u64 *place = token_word(t, token);
+	u64 *place = ds_token_word(t, token);
 	struct ds_token_idle *idle;
 
 	if (place && token_end(t, ds_token_index(token), place, &idle))
@@ -324,7 +288,7 @@ void ds_token_put(struct ds_token_table *t, u32 token)
 /* The slot of a revoked word says what has to be freed with it. */
 static u32 revoked_slot(const struct ds_token_table *t, u32 index, u64 word)
 {
-	const u64 *home = token_home(t, index, ds_token_words((u8)ds_word_type(word)));
+	const u64 *home = ds_token_home(t, index, ds_token_words((u8)ds_word_type(word)));
 	struct ds_token_pack p = { READ_ONCE(home[0]), 0 };
 	u32 where;
 
@@ -339,20 +303,22 @@ static int token_revoke(struct ds_token_table *t, u32 token, u64 *place)
 	int ret;
 
 	do {
-		word = seen;
-		ret = token_check(word, token);
+		/* Who writes is soon done, and would write over the waiter. */
+		word = seen & ~DS_WORD_WRITER;
+		ret = ds_word_check(word, token);
 		if (ret)
 			return ret;
 		seen = ds_cmpxchg64(place, word, DS_WORD_USE +
 				    ds_word_move(word, DS_TOKEN_REVOKED,
 						 revoked_slot(t, index, word)));
 	} while (seen != word);
+	ds_token_leave(t, word);
 	return 0;
 }
 
 int ds_token_revoke(struct ds_token_table *t, u32 token, struct ds_token_idle *idle)
 {
-	u64 *place = token_word(t, token);
+	u64 *place = ds_token_word(t, token);
 	u32 index = ds_token_index(token);
 	int ret;
 
@@ -370,7 +336,7 @@ void ds_token_free(struct ds_token_table *t, u32 token)
 	u32 words = ds_token_words((u8)ds_token_type_of(token)), wide;
 	struct ds_token_indices *set = indices_of(t, words);
 	u32 index = ds_token_index(token);
-	u64 *place = token_word(t, token), word;
+	u64 *place = ds_token_word(t, token), word;
 
 	if (!place)
 		return;
@@ -388,11 +354,11 @@ void ds_token_free(struct ds_token_table *t, u32 token)
 	WRITE_ONCE(t->live, t->live - 1);
 	if (ds_token_gen(token) == DS_WORD_GEN_MAX)
 		goto out;	/* retired */
-	*token_home(t, index, words) = NO_INDEX;
+	*ds_token_home(t, index, words) = NO_INDEX;
 	if (set->free_head == NO_INDEX)
 		set->free_head = index;
 	else
-		*token_home(t, set->free_tail, words) = index;
+		*ds_token_home(t, set->free_tail, words) = index;
 	set->free_tail = index;
 out:
 	ds_spin_unlock(&t->lock);

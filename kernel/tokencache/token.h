@@ -20,6 +20,7 @@
 #ifndef DS_TOKENCACHE_TOKEN_H
 #define DS_TOKENCACHE_TOKEN_H
 
+#include "l1.h"
 #include "pack.h"
 #include "wide.h"
 #include "word.h"
@@ -57,6 +58,8 @@ struct ds_token_indices {
  * @wide: descriptions that do not fit
  * @lock: guards all below and the chains of free indices; @wide's lock is taken
  *	within it; never taken by ds_token_get() and ds_token_put()
+ * @l1: the small tier; @l1->slots is NULL without one
+ * @blocking: a token on its way is neither read nor written
  * @indices: of tokens of one word, and of two
  * @used: pages that were ever used
  * @live: tokens made and not freed
@@ -65,6 +68,8 @@ struct ds_token_indices {
 struct ds_token_table {
 	struct ds_token_page *pages;
 	struct ds_wide wide;
+	struct ds_l1 l1;
+	bool blocking;
 	ds_spin_t lock;
 	struct ds_token_indices indices[2];
 	u32 used;
@@ -132,7 +137,8 @@ int ds_token_find(const struct ds_token_table *t, u32 token, u64 *word);
  * Any context, takes no lock.
  *
  * Return: 0, -ESTALE for a token that was revoked, -EBADF for one that never
- * existed, or -EOVERFLOW with 65,534 uses under way.
+ * existed, -EOVERFLOW with 65,534 uses under way, or -EAGAIN for one that is on its
+ * way, or written to, for long.
  */
 int ds_token_get(struct ds_token_table *t, u32 token, struct ds_token_desc *out);
 

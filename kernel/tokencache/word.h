@@ -9,10 +9,16 @@
  *	bit 43		pinned: never moved
  *	bit 44		dirty: the home's second word is older
  *	bits 45-52	generation; 0: the index was never used
- *	bits 53-63	version: changes with each move
+ *	bit 53		somebody writes to the token
+ *	bits 54-63	version: changes with each move and each write
  *
  * One compare-and-exchange moves all of it. The home is found by the index and
- * needs no slot.
+ * needs no slot. Of a token on its way the slot says where it still is: 0 at home,
+ * else its slot in L1 and one, or with the highest bit its slot in L2.
+ *
+ * The version makes a mover see that the token was written to while it copied. It is
+ * not what tells a reader that a slot has another token by now: slots have a
+ * counter of their own for that, which never comes back to the same number.
  */
 #ifndef DS_TOKENCACHE_WORD_H
 #define DS_TOKENCACHE_WORD_H
@@ -52,7 +58,13 @@ enum ds_token_state {
 #define DS_WORD_DIRTY		0x100000000000ull
 #define DS_WORD_GEN_OFF		45
 #define DS_WORD_GEN_MAX		0xffull
-#define DS_WORD_VERSION		0x20000000000000ull
+#define DS_WORD_WRITER		0x20000000000000ull
+#define DS_WORD_VERSION		0x40000000000000ull
+
+/* Where a token on its way still is. */
+#define DS_FROM_HOME		0u
+#define DS_FROM_L1		1u
+#define DS_FROM_L2		0x200000u
 
 static_assert(DS_TOKEN_INDEX_BITS == 22, "a slot is no larger than an index");
 static_assert(DS_TOKEN_GEN_BITS == 8, "the generation of a handle is whole");
@@ -98,6 +110,24 @@ static inline u64 ds_word_make(u32 gen, enum ds_token_state state, u32 type)
 {
 	return (u64)gen << DS_WORD_GEN_OFF | (u64)state << DS_WORD_STATE_OFF |
 	       (u64)type << DS_WORD_TYPE_OFF;
+}
+
+/* May the token be used? 0, -ESTALE or -EBADF. */
+int ds_word_check(u64 word, u32 token);
+
+/* Where the token can be read: 1 to 3. */
+u32 ds_word_tier(u64 word);
+
+/* Where one on its way still is. */
+static inline u32 ds_word_from(u64 word)
+{
+	return ds_word_slot(word);
+}
+
+/* The slot of L1 in which a token can be read whose tier is 1. */
+static inline u32 ds_word_l1_slot(u64 word)
+{
+	return ds_word_is_moving(word) ? ds_word_from(word) - DS_FROM_L1 : ds_word_slot(word);
 }
 
 /* The same token elsewhere: the next version, in which all else is kept. */

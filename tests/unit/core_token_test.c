@@ -475,7 +475,7 @@ static void words(void **state)
 	u32 i;
 
 	(void)state;
-	for (i = 0; i < 1 << 11; i++) {
+	for (i = 0; i < 1 << 10; i++) {
 		enum ds_token_state to = DS_TOKEN_L1 + i % 3;
 
 		word = moved;
@@ -489,7 +489,7 @@ static void words(void **state)
 		assert_int_not_equal(moved & DS_WORD_DIRTY, 0);
 		assert_int_equal(moved & DS_WORD_PINNED, 0);
 	}
-	assert_int_equal(moved >> 53, 0);
+	assert_int_equal(moved >> 54, 0);
 	assert_true(ds_word_same(moved, moved + DS_WORD_USE));
 	for (i = 0; i < 8; i++) {
 		word = ds_word_make(1, i, DS_TOKEN_PD);

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+/*
+ * DS: moving a token from one tier to another (document 001, "migration atomicity").
+ *
+ *	ds_move_begin()		claims the token: its word says where it goes
+ *	ds_move_copy()		copies it; it is read and written where it was
+ *	ds_move_commit()	its word says where it is
+ *
+ * Each step is one compare-and-exchange of the word. A commit fails when the token was
+ * written to since it was copied: then it is copied again, or the move is aborted. With
+ * ds_token_table.blocking nobody reads or writes it meanwhile instead. The mover uses the
+ * token from beginning to end, so its home is not given to another one.
+ *
+ * The home is always there. It is older than the copy in L1 only if the word says dirty,
+ * so a clean token goes home without being written.
+ */
+#ifndef DS_TOKENCACHE_MOVE_H
+#define DS_TOKENCACHE_MOVE_H
+
+#include "token.h"
+
+/**
+ * struct ds_move - a move under way; private
+ * @token: handle
+ * @to: tier, 1 or 3
+ * @slot: in L1, if it goes there
+ * @word: as it was when the token was copied last
+ * @pack: what was copied
+ */
+struct ds_move {
+	u32 token;
+	u32 to;
+	u32 slot;
+	u64 word;
+	struct ds_token_pack pack;
+};
+
+/**
+ * ds_move_begin - claim a token
+ * @t: table
+ * @m: move, made by this function
+ * @token: any number
+ * @to: tier: 1 or 3
+ * @slot: of L1, the caller's alone; for @to 1
+ *
+ * Any context, takes no lock.
+ *
+ * Return: 0, -ESTALE or -EBADF, -EALREADY if it is there, -EBUSY if it is on its way,
+ * -EPERM if it is pinned, -EOVERFLOW with too many uses, -EAGAIN when it is written to
+ * for long.
+ */
+int ds_move_begin(struct ds_token_table *t, struct ds_move *m, u32 token, u32 to, u32 slot);
+
+/**
+ * ds_move_copy - carry the token there
+ * @t: table
+ * @m: begun
+ *
+ * Return: 0; -ESTALE when it was revoked, or -EAGAIN: only ds_move_abort() may follow.
+ */
+int ds_move_copy(struct ds_token_table *t, struct ds_move *m);
+
+/**
+ * ds_move_commit - the token is there
+ * @t: table
+ * @m: copied
+ *
+ * The slot of L1 that it left is given to ds_token_table.l1.left. Ends the use: may call
+ * done() of who waits for it.
+ *
+ * Return: 0; -EAGAIN if it was written to: copy it again, or abort; -ESTALE when it
+ * was revoked, which has ended the move: @slot is the caller's.
+ */
+int ds_move_commit(struct ds_token_table *t, struct ds_move *m);
+
+/**
+ * ds_move_abort - the token stays where it was
+ * @t: table
+ * @m: begun, and not ended by ds_move_commit()
+ *
+ * @slot is the caller's. Ends the use: may call done() of who waits for it.
+ */
+void ds_move_abort(struct ds_token_table *t, struct ds_move *m);
+
+/**
+ * ds_move - all of it at once
+ * @t: table
+ * @token: any number
+ * @to: tier
+ * @slot: of L1
+ *
+ * Copies again, a few times, what is written to meanwhile.
+ *
+ * Return: 0, or an error of the three, after which @slot is the caller's.
+ */
+int ds_move(struct ds_token_table *t, u32 token, u32 to, u32 slot);
+
+#endif /* DS_TOKENCACHE_MOVE_H */

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
+/*
+ * DS: reading a token in whatever tier it is.
+ *
+ * The word is read, the token is copied from where the word says, and the word is read
+ * again: if it is the same but for the number of uses, the copy is what the token was
+ * at that moment.
+ */
+#include "table.h"
+
+int ds_word_check(u64 word, u32 token)
+{
+	u32 gen = ds_token_gen(token);
+
+	if (!gen || gen > ds_word_gen(word))
+		return -EBADF;
+	if (gen < ds_word_gen(word))
+		return -ESTALE;
+	if (ds_token_type_of(token) != ds_word_type(word))
+		return -EBADF;
+	return ds_word_is_live(word) ? 0 : -ESTALE;
+}
+
+u32 ds_word_tier(u64 word)
+{
+	u32 from = ds_word_from(word);
+
+	if (!ds_word_is_moving(word))
+		return ds_word_state(word);
+	return from == DS_FROM_HOME ? 3 : from < DS_FROM_L2 ? 1 : 2;
+}
+
+static bool copy_home(const struct ds_token_table *t, u32 token, struct ds_token_pack *p)
+{
+	const u64 *home = ds_token_home_of(t, token);
+
+	p->fixed = smp_load_acquire(&home[0]);
+	p->hot = ds_token_words((u8)ds_token_type_of(token)) == 2 ?
+		 smp_load_acquire(&home[1]) : 0;
+	return true;
+}
+
+bool ds_token_peek(const struct ds_token_table *t, u32 token, u64 word,
+		   struct ds_token_pack *p)
+{
+	return ds_word_tier(word) == 1 ? ds_l1_read(&t->l1, ds_word_l1_slot(word), p) :
+					 copy_home(t, token, p);
+}
+
+int ds_token_copy(const struct ds_token_table *t, u32 token, u64 *word,
+		  struct ds_token_pack *p)
+{
+	const u64 *place = ds_token_word(t, token);
+	u32 spins;
+
+	for (spins = 0; spins < DS_TOKEN_SPINS; spins++) {
+		u64 before = *word;
+		bool whole;
+		int ret;
+
+		whole = !(t->blocking && ds_word_is_moving(before)) &&
+			ds_token_peek(t, token, before, p);
+		*word = READ_ONCE(*place);
+		ret = ds_word_check(*word, token);
+		if (ret)
+			return ret;
+		if (whole && ds_word_same(*word, before))
+			return 0;
+		cpu_relax();
+	}
+	return -EAGAIN;
+}
+
+void ds_token_leave(struct ds_token_table *t, u64 word)
+{
+	if (ds_word_tier(word) == 1 && t->l1.left)
+		t->l1.left(&t->l1, ds_word_l1_slot(word));
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+/*
+ * DS: the inside of the token table, for the files that read, write and move tokens.
+ */
+#ifndef DS_TOKENCACHE_TABLE_H
+#define DS_TOKENCACHE_TABLE_H
+
+#include "token.h"
+
+/* Times that somebody waits for a mover or a writer before it gives up. */
+#define DS_TOKEN_SPINS	1000u
+
+/* The word of a token, NULL if there never was one near its index. */
+static inline u64 *ds_token_word(const struct ds_token_table *t, u32 token)
+{
+	u32 index = ds_token_index(token);
+	u64 *words;
+
+	/* Pairs with the release in page_install(): the page is zeroed. */
+	words = smp_load_acquire(&t->pages[index / DS_TOKEN_PAGE].words);
+	return words ? &words[index % DS_TOKEN_PAGE] : NULL;
+}
+
+/* The home of a token whose word was found. */
+static inline u64 *ds_token_home(const struct ds_token_table *t, u32 index, u32 words)
+{
+	return &t->pages[index / DS_TOKEN_PAGE].home[(index % DS_TOKEN_PAGE) * words];
+}
+
+/* Its home by its handle, when the word's type was checked. */
+static inline u64 *ds_token_home_of(const struct ds_token_table *t, u32 token)
+{
+	return ds_token_home(t, ds_token_index(token),
+			     ds_token_words((u8)ds_token_type_of(token)));
+}
+
+/**
+ * ds_token_begin - begin a use
+ * @place: the token's word
+ * @token: its handle
+ * @word: what the word is now, written on success only
+ *
+ * Return: 0, -ESTALE, -EBADF or -EOVERFLOW.
+ */
+int ds_token_begin(u64 *place, u32 token, u64 *word);
+
+/**
+ * ds_token_peek - copy a token from where its word says
+ * @t: table
+ * @token: its handle
+ * @word: of a live token, as it was a moment ago
+ * @p: result, of use only if the word is still the same afterwards
+ *
+ * Return: false if it certainly is not.
+ */
+bool ds_token_peek(const struct ds_token_table *t, u32 token, u64 word,
+		   struct ds_token_pack *p);
+
+/**
+ * ds_token_copy - copy a token that the caller uses
+ * @t: table
+ * @token: its handle
+ * @word: what its word was; is what it was when the token was copied
+ * @p: result, of use on success only
+ *
+ * Takes no lock.
+ *
+ * Return: 0, -ESTALE when it was revoked meanwhile, or -EAGAIN.
+ */
+int ds_token_copy(const struct ds_token_table *t, u32 token, u64 *word,
+		  struct ds_token_pack *p);
+
+/**
+ * ds_token_leave - a word is not in its tier any more: give the slot there back
+ * @t: table
+ * @word: as it was; one at home has no slot
+ */
+void ds_token_leave(struct ds_token_table *t, u64 word);
+
+#endif /* DS_TOKENCACHE_TABLE_H */

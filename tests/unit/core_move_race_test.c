@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Tokens on their way, many threads: readers and writers of tokens that others carry from
+ * tier to tier and back without an end.
+ *
+ * A token's number of posted requests is its sequence: writers add to it, and no reader may
+ * see it go back. In the end it is what was added: no update is lost. That it is the token
+ * that was asked for is seen by its number. Words go through all versions many times.
+ *
+ * DS_TEST_STEPS: reads and writes of all threads, for each of both modes.
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "tokencache/inline.h"
+#include "tokencache/move.h"
+
+enum { TOKENS = 16, SLOTS = 6, USERS = 3, MOVERS = 2, NO_SLOT = -1 };
+
+struct user {
+	pthread_t thread;
+	u64 steps;
+	u32 random;
+	u16 seen[TOKENS];
+	u64 added[TOKENS];
+	u64 reads, writes, refused;
+};
+
+static struct ds_token_table table;
+static u32 tokens[TOKENS];
+static u64 wrong, moves, spoiled;
+static bool stop;
+
+/* Free slots: the tier's owner has them under a lock. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int free_slots[SLOTS], free_count;
+
+static void count(u64 *counter)
+{
+	__atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
+}
+
+static void give_slot(int slot)
+{
+	pthread_mutex_lock(&lock);
+	free_slots[free_count++] = slot;
+	pthread_mutex_unlock(&lock);
+}
+
+static int take_slot(void)
+{
+	int slot = NO_SLOT;
+
+	pthread_mutex_lock(&lock);
+	if (free_count)
+		slot = free_slots[--free_count];
+	pthread_mutex_unlock(&lock);
+	return slot;
+}
+
+static void slot_left(struct ds_l1 *l1, u32 slot)
+{
+	(void)l1;
+	give_slot((int)slot);
+}
+
+static u32 next_random(u32 *state)
+{
+	*state = *state * 1664525 + 1013904223;
+	return *state >> 8;
+}
+
+static void read_one(struct user *u, u32 i)
+{
+	struct ds_token_desc d;
+	int ret = ds_token_get(&table, tokens[i], &d);
+
+	if (ret) {
+		u->refused += ret == -EAGAIN;
+		if (ret != -EAGAIN)
+			count(&wrong);
+		sched_yield();
+		return;
+	}
+	if (d.qp.number != i + 1 || d.qp.scq != i || (s16)(d.qp.posted - u->seen[i]) < 0)
+		count(&wrong);
+	u->seen[i] = d.qp.posted;
+	u->reads++;
+	ds_token_put(&table, tokens[i]);
+}
+
+static void write_one(struct user *u, u32 i)
+{
+	int ret = ds_token_add_posted(&table, tokens[i], 1);
+
+	if (ret) {
+		u->refused += ret == -EAGAIN;
+		if (ret != -EAGAIN)
+			count(&wrong);
+		sched_yield();
+		return;
+	}
+	u->added[i]++;
+	u->writes++;
+}
+
+static void *user(void *arg)
+{
+	struct user *u = arg;
+	u64 i;
+
+	for (i = 0; i < u->steps; i++) {
+		u32 r = next_random(&u->random);
+
+		if (r >> 8 & 1)
+			write_one(u, r % TOKENS);
+		else
+			read_one(u, r % TOKENS);
+	}
+	return NULL;
+}
+
+static void move_one(u32 token, u32 to)
+{
+	int slot = 0, ret;
+
+	if (to == 1) {
+		slot = take_slot();
+		if (slot == NO_SLOT)
+			return;
+	}
+	ret = ds_move(&table, token, to, (u32)slot);
+	if (ret && to == 1)
+		give_slot(slot);
+	if (!ret)
+		count(&moves);
+	else if (ret == -EAGAIN)
+		count(&spoiled);
+	else if (ret != -EALREADY && ret != -EBUSY)
+		count(&wrong);
+}
+
+static void *mover(void *arg)
+{
+	u32 random = (u32)(uintptr_t)arg;
+
+	while (!READ_ONCE(stop)) {
+		u32 r = next_random(&random);
+
+		move_one(tokens[r % TOKENS], r >> 8 & 1 ? 1 : 3);
+		if (!(r >> 12 & 63))
+			sched_yield();
+	}
+	return NULL;
+}
+
+static void begin(void)
+{
+	u32 i;
+
+	assert_int_equal(ds_token_table_init(&table, TOKENS), 0);
+	assert_int_equal(ds_l1_init(&table.l1, SLOTS), 0);
+	table.l1.left = slot_left;
+	for (free_count = 0; free_count < SLOTS; free_count++)
+		free_slots[free_count] = free_count;
+	for (i = 0; i < TOKENS; i++) {
+		struct ds_token_desc d;
+
+		memset(&d, 0, sizeof(d));
+		d.type = DS_TOKEN_QP;
+		d.qp.number = i + 1;
+		d.qp.scq = i;
+		assert_int_equal(ds_token_create(&table, &d, &tokens[i]), 0);
+	}
+	wrong = 0;
+	moves = 0;
+	spoiled = 0;
+	stop = false;
+}
+
+/* Nothing is on its way, in use or half written; each has what was added to it. */
+static void end(const struct user *users)
+{
+	u32 i, u, in_l1 = 0;
+
+	for (i = 0; i < TOKENS; i++) {
+		struct ds_token_desc d;
+		u64 word, added = 0;
+
+		for (u = 0; u < USERS; u++)
+			added += users[u].added[i];
+		assert_int_equal(ds_token_find(&table, tokens[i], &word), 0);
+		assert_false(ds_word_is_moving(word));
+		assert_int_equal(ds_word_uses(word), 0);
+		assert_int_equal(word & DS_WORD_WRITER, 0);
+		in_l1 += ds_word_tier(word) == 1;
+		assert_int_equal(ds_token_get(&table, tokens[i], &d), 0);
+		assert_int_equal(d.qp.posted, (u16)added);
+		ds_token_put(&table, tokens[i]);
+		assert_int_equal(ds_token_revoke(&table, tokens[i], NULL), 0);
+		ds_token_free(&table, tokens[i]);
+	}
+	assert_int_equal(free_count, SLOTS);
+	assert_in_range(in_l1, 0, SLOTS);
+	ds_l1_destroy(&table.l1);
+	assert_int_equal(ds_token_table_destroy(&table), 0);
+}
+
+static void users_against_movers(bool blocking)
+{
+	const char *steps = getenv("DS_TEST_STEPS");
+	u64 each = (steps ? strtoull(steps, NULL, 0) : 3000000) / USERS, reads = 0, writes = 0, refused = 0;
+	struct user users[USERS];
+	pthread_t movers[MOVERS];
+	uintptr_t i;
+
+	begin();
+	table.blocking = blocking;
+	memset(users, 0, sizeof(users));
+	for (i = 0; i < MOVERS; i++)
+		assert_int_equal(pthread_create(&movers[i], NULL, mover, (void *)(i + 100)), 0);
+	for (i = 0; i < USERS; i++) {
+		users[i].steps = each;
+		users[i].random = (u32)i + 1;
+		assert_int_equal(pthread_create(&users[i].thread, NULL, user, &users[i]), 0);
+	}
+	for (i = 0; i < USERS; i++) {
+		pthread_join(users[i].thread, NULL);
+		reads += users[i].reads;
+		writes += users[i].writes;
+		refused += users[i].refused;
+	}
+	WRITE_ONCE(stop, true);
+	for (i = 0; i < MOVERS; i++)
+		pthread_join(movers[i], NULL);
+	print_message("# %llu reads, %llu writes, %llu gave up; %llu moves, %llu given up\n",
+		      reads, writes, refused, moves, spoiled);
+	assert_int_equal(wrong, 0);
+	assert_true(reads > each && writes > each);
+	assert_true(moves > 100);
+	end(users);
+}
+
+static void optimistic(void **state)
+{
+	(void)state;
+	users_against_movers(false);
+}
+
+static void blocking(void **state)
+{
+	(void)state;
+	users_against_movers(true);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(optimistic),
+		cmocka_unit_test(blocking),
+	};
+
+	return cmocka_run_group_tests_name("core_move_race", tests, NULL, NULL);
+}

@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Tokens on their way between tiers, one thread: each step, and what may come between two of them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "tokencache/inline.h"
+#include "tokencache/move.h"
+
+enum { SLOTS = 4 };
+
+static struct ds_token_table table;
+static u32 left[SLOTS];
+static int told;
+
+static void slot_left(struct ds_l1 *l1, u32 slot)
+{
+	assert_ptr_equal(l1, &table.l1);
+	left[slot]++;
+}
+
+static void tell(struct ds_token_idle *idle)
+{
+	(void)idle;
+	told++;
+}
+
+static struct ds_token_idle waiter = { .done = tell };
+
+static int setup(void **state)
+{
+	(void)state;
+	memset(left, 0, sizeof(left));
+	told = 0;
+	assert_int_equal(ds_token_table_init(&table, 100), 0);
+	assert_int_equal(ds_l1_init(&table.l1, SLOTS), 0);
+	table.l1.left = slot_left;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	ds_l1_destroy(&table.l1);
+	ds_token_table_destroy(&table);
+	return 0;
+}
+
+static u32 create(u8 type, u32 number)
+{
+	struct ds_token_desc d;
+	u32 token;
+
+	memset(&d, 0, sizeof(d));
+	d.type = type;
+	if (type == DS_TOKEN_QP) {
+		d.qp.number = number;
+		d.qp.qp_type = 2;
+	} else if (type == DS_TOKEN_MR) {
+		d.mr.page_shift = 12;
+		d.mr.rkey = number;
+	} else {
+		d.pd.number = number;
+	}
+	assert_int_equal(ds_token_create(&table, &d, &token), 0);
+	return token;
+}
+
+static struct ds_token_desc read_token(u32 token)
+{
+	struct ds_token_desc d;
+
+	assert_int_equal(ds_token_get(&table, token, &d), 0);
+	ds_token_put(&table, token);
+	return d;
+}
+
+static void expect(u32 token, u32 tier, u16 posted)
+{
+	struct ds_token_desc d = read_token(token);
+
+	assert_int_equal(d.tier, tier);
+	assert_int_equal(d.qp.posted, posted);
+}
+
+static u64 word_of(u32 token)
+{
+	u64 word;
+
+	assert_int_equal(ds_token_find(&table, token, &word), 0);
+	return word;
+}
+
+static void tier_limits(void **state)
+{
+	struct ds_l1 l1;
+
+	(void)state;
+	assert_int_equal(ds_l1_init(&l1, 0), -EINVAL);
+	assert_int_equal(ds_l1_init(&l1, DS_L1_MAX + 1), -EINVAL);
+}
+
+static void bad_moves(void **state)
+{
+	u32 token = create(DS_TOKEN_QP, 1);
+	struct ds_move m;
+
+	(void)state;
+	assert_int_equal(ds_move(&table, token + 1, 1, 0), -EBADF);
+	assert_int_equal(ds_move(&table, token + DS_TOKEN_PAGE, 1, 0), -EBADF);
+	assert_int_equal(ds_move(&table, token, 3, 0), -EALREADY);
+	assert_int_equal(ds_move_begin(&table, &m, token, 1, 0), 0);
+	assert_int_equal(ds_move(&table, token, 1, 1), -EBUSY);
+	assert_int_equal(ds_move(&table, token, 3, 0), -EBUSY);
+	ds_move_abort(&table, &m);
+	assert_int_equal(ds_word_state(word_of(token)), DS_TOKEN_L3);
+	assert_int_equal(ds_word_uses(word_of(token)), 0);
+	assert_int_equal(ds_token_revoke(&table, token, &waiter), 0);
+	assert_int_equal(ds_move(&table, token, 1, 0), -ESTALE);
+	assert_int_equal(left[0], 0);
+}
+
+static void there_and_back(void **state)
+{
+	u32 qp = create(DS_TOKEN_QP, 11), pd = create(DS_TOKEN_PD, 12), mr = create(DS_TOKEN_MR, 13);
+
+	(void)state;
+	assert_int_equal(ds_move(&table, qp, 1, 0), 0);
+	assert_int_equal(ds_move(&table, pd, 1, 1), 0);
+	assert_int_equal(ds_move(&table, mr, 1, 3), 0);
+	assert_int_equal(ds_move(&table, mr, 1, 2), -EALREADY);
+	assert_int_equal(read_token(qp).qp.number, 11);
+	assert_int_equal(read_token(pd).pd.number, 12);
+	assert_int_equal(read_token(mr).mr.rkey, 13);
+	assert_int_equal(read_token(pd).tier, 1);
+	assert_int_equal(ds_move(&table, pd, 3, 0), 0);
+	assert_int_equal(ds_move(&table, mr, 3, 0), 0);
+	assert_int_equal(read_token(pd).pd.number, 12);
+	assert_int_equal(read_token(pd).tier, 3);
+	assert_int_equal(read_token(mr).mr.rkey, 13);
+	assert_int_equal(left[0], 0);
+	assert_int_equal(left[1], 1);
+	assert_int_equal(left[3], 1);
+	assert_int_equal(ds_word_uses(word_of(pd)), 0);
+}
+
+static void written_where_it_is(void **state)
+{
+	u32 qp = create(DS_TOKEN_QP, 1), mr = create(DS_TOKEN_MR, 1);
+
+	(void)state;
+	assert_int_equal(ds_token_add_posted(&table, mr, 1), -EINVAL);
+	assert_int_equal(ds_token_set_state(&table, qp, 7), -EINVAL);
+	assert_int_equal(ds_token_set_state(&table, qp + 1, 1), -EBADF);
+	assert_int_equal(ds_token_add_posted(&table, qp, 65535), 0);
+	expect(qp, 3, 65535);
+	assert_int_equal(ds_move(&table, qp, 1, 2), 0);
+	expect(qp, 1, 65535);
+	assert_int_equal(word_of(qp) & DS_WORD_DIRTY, 0);
+	assert_int_equal(ds_token_add_posted(&table, qp, 2), 0);
+	assert_int_equal(ds_token_set_state(&table, qp, 3), 0);
+	assert_int_not_equal(word_of(qp) & DS_WORD_DIRTY, 0);
+	expect(qp, 1, 1);
+	assert_int_equal(read_token(qp).qp.state, 3);
+	assert_int_equal(ds_move(&table, qp, 3, 0), 0);
+	expect(qp, 3, 1);
+	assert_int_equal(read_token(qp).qp.state, 3);
+	assert_int_equal(read_token(qp).qp.number, 1);
+	assert_int_equal(word_of(qp) & (DS_WORD_DIRTY | DS_WORD_WRITER), 0);
+	ds_token_revoke(&table, qp, &waiter);
+	assert_int_equal(ds_token_add_posted(&table, qp, 1), -ESTALE);
+}
+
+/* A move in both directions: a write after the copy is found by the commit, and not lost. */
+static void written_on_its_way(void **state)
+{
+	u32 qp = create(DS_TOKEN_QP, 1), way;
+	struct ds_move m;
+	u16 posted = 0;
+
+	(void)state;
+	for (way = 0; way < 2; way++) {
+		u32 from = way ? 1 : 3, to = way ? 3 : 1;
+
+		assert_int_equal(ds_move_begin(&table, &m, qp, to, 1), 0);
+		expect(qp, from, posted);
+		assert_int_equal(ds_token_add_posted(&table, qp, 1), 0);
+		expect(qp, from, ++posted);
+		assert_int_equal(ds_move_copy(&table, &m), 0);
+		assert_int_equal(ds_token_add_posted(&table, qp, 1), 0);
+		expect(qp, from, ++posted);
+		assert_int_equal(ds_move_commit(&table, &m), -EAGAIN);
+		assert_int_equal(ds_move_commit(&table, &m), -EAGAIN);
+		expect(qp, from, posted);
+		assert_int_equal(ds_move_copy(&table, &m), 0);
+		assert_int_equal(ds_move_commit(&table, &m), 0);
+		expect(qp, to, posted);
+		assert_int_equal(ds_token_add_posted(&table, qp, 1), 0);
+		expect(qp, to, ++posted);
+	}
+	assert_int_equal(left[1], 1);
+}
+
+static void blocking(void **state)
+{
+	u32 qp = create(DS_TOKEN_QP, 1);
+	struct ds_token_desc d;
+	struct ds_move m;
+
+	(void)state;
+	table.blocking = true;
+	assert_int_equal(ds_move_begin(&table, &m, qp, 1, 0), 0);
+	assert_int_equal(ds_token_get(&table, qp, &d), -EAGAIN);
+	assert_int_equal(ds_token_add_posted(&table, qp, 1), -EAGAIN);
+	assert_int_equal(ds_word_uses(word_of(qp)), 1);		/* the mover's */
+	assert_int_equal(ds_move_copy(&table, &m), 0);
+	assert_int_equal(ds_token_get(&table, qp, &d), -EAGAIN);
+	assert_int_equal(ds_move_commit(&table, &m), 0);
+	expect(qp, 1, 0);
+	assert_int_equal(ds_token_add_posted(&table, qp, 5), 0);
+	assert_int_equal(ds_move(&table, qp, 3, 0), 0);
+	expect(qp, 3, 5);
+}
+
+/* Aborted after each step, in both directions: as if nothing had been. */
+static void aborted(void **state)
+{
+	u32 qp = create(DS_TOKEN_QP, 1), way, steps;
+	struct ds_move m;
+
+	(void)state;
+	ds_token_add_posted(&table, qp, 9);
+	for (way = 0; way < 2; way++) {
+		u32 from = way ? 1 : 3, to = way ? 3 : 1;
+
+		for (steps = 0; steps < 3; steps++) {
+			assert_int_equal(ds_move_begin(&table, &m, qp, to, 2), 0);
+			if (steps)
+				assert_int_equal(ds_move_copy(&table, &m), 0);
+			if (steps == 2) {
+				assert_int_equal(ds_token_add_posted(&table, qp, 0), 0);
+				assert_int_equal(ds_move_commit(&table, &m), -EAGAIN);
+			}
+			ds_move_abort(&table, &m);
+			expect(qp, from, 9);
+			assert_int_equal(ds_word_uses(word_of(qp)), 0);
+			assert_int_equal(left[2], 0);
+		}
+		assert_int_equal(ds_move(&table, qp, to, 2), 0);
+		expect(qp, to, 9);
+	}
+}
+
+/* Revoked after each step: the mover hears of it, and the last use is told of. */
+static void revoked(void **state)
+{
+	u32 way, steps, qp;
+	struct ds_token_desc d;
+	struct ds_move m;
+
+	(void)state;
+	for (way = 0; way < 2; way++) {
+		for (steps = 0; steps < 3; steps++) {
+			qp = create(DS_TOKEN_QP, 1);
+			memset(left, 0, sizeof(left));
+			told = 0;
+			if (way)
+				assert_int_equal(ds_move(&table, qp, 1, 3), 0);
+			ds_token_add_posted(&table, qp, 1);	/* dirty in L1 */
+			assert_int_equal(ds_move_begin(&table, &m, qp, way ? 3 : 1, 0), 0);
+			if (steps)
+				assert_int_equal(ds_move_copy(&table, &m), 0);
+			assert_int_equal(ds_token_revoke(&table, qp, &waiter), -EINPROGRESS);
+			assert_int_equal(ds_token_get(&table, qp, &d), -ESTALE);
+			assert_int_equal(left[3], way);
+			assert_int_equal(told, 0);
+			if (steps == 2)
+				assert_int_equal(ds_move_commit(&table, &m), -ESTALE);
+			else
+				ds_move_abort(&table, &m);
+			assert_int_equal(told, 1);
+			assert_int_equal(left[0], 0);
+			ds_token_free(&table, qp);
+			assert_int_equal(ds_token_count(&table), 0);
+		}
+	}
+	qp = create(DS_TOKEN_QP, 1);
+	assert_int_equal(ds_move(&table, qp, 1, 3), 0);
+	assert_int_equal(ds_token_revoke(&table, qp, &waiter), 0);
+	assert_int_equal(left[3], 2);
+}
+
+/* The slot has another token by the time the reader comes: it looks again. */
+static void a_slot_refilled(void **state)
+{
+	u32 a = create(DS_TOKEN_QP, 1), b = create(DS_TOKEN_QP, 2);
+	struct ds_token_pack p;
+
+	(void)state;
+	assert_int_equal(ds_move(&table, a, 1, 0), 0);
+	assert_true(ds_l1_read(&table.l1, 0, &p));
+	assert_int_equal(p.fixed & 0xffffff, 1);
+	assert_int_equal(ds_move(&table, a, 3, 0), 0);
+	assert_int_equal(ds_move(&table, b, 1, 0), 0);
+	assert_int_equal(read_token(a).qp.number, 1);
+	assert_int_equal(read_token(b).qp.number, 2);
+	table.l1.slots[0].filled++;			/* being filled */
+	assert_false(ds_l1_read(&table.l1, 0, &p));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(tier_limits),
+		cmocka_unit_test_setup_teardown(bad_moves, setup, teardown),
+		cmocka_unit_test_setup_teardown(there_and_back, setup, teardown),
+		cmocka_unit_test_setup_teardown(written_where_it_is, setup, teardown),
+		cmocka_unit_test_setup_teardown(written_on_its_way, setup, teardown),
+		cmocka_unit_test_setup_teardown(blocking, setup, teardown),
+		cmocka_unit_test_setup_teardown(aborted, setup, teardown),
+		cmocka_unit_test_setup_teardown(revoked, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_slot_refilled, setup, teardown),
+	};
+
+	return cmocka_run_group_tests_name("core_move", tests, NULL, NULL);
+}
