@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+/*
+ * DS: which tokens are in L1, and which of them goes when another comes.
+ *
+ * The directory says where a token is, so any token may be in any slot of L1: a
+ * policy is told of hits and misses by slot and key, and picks slots. It keeps
+ *
+ *	slots	key, next slot of its queue, uses and last use		8 bytes each
+ *	queues	staging, and main in lists by epoch of last use
+ *	ghost	keys that left, with the epoch of their last use	4 bytes a slot
+ *	shadow	small caches that try the rules on a sample		1 byte or less
+ *
+ * A hit is one store to its slot, and nothing if nothing changes: no lock, any
+ * context. Queues are put right when something has to go: what was used meanwhile
+ * goes on from the head to where it belongs. A coming token goes to staging, or to
+ * main if it was there a short time ago; the rule says how short, and who leaves:
+ *
+ *  CLOCK	there is only staging: what was used goes round again.
+ *  S3FIFO	staging is 15 %: who was used twice there, or comes back within an
+ *		epoch or eight, goes to main, where each use is worth one more round:
+ *		LFU, oldest first, and ageing.
+ *  LIRS	main keeps who is used at the shortest distances: one that comes back
+ *		after a shorter time than main's oldest was not used takes its place.
+ *		Staging is 2 to 20 %, more while uses happen there.
+ *
+ * The shadow decides which rule is in use (shadow.h). An epoch is a sixth of the
+ * capacity in misses. Nothing is to be tuned.
+ *
+ * The rules of document 001 are modes of their own (policy_001.h): they need nothing
+ * of this but slots.
+ *
+ * All calls but ds_policy_hit() are made under one lock of the caller, and take a
+ * bounded time that does not depend on the capacity.
+ */
+#ifndef DS_TOKENCACHE_POLICY_H
+#define DS_TOKENCACHE_POLICY_H
+
+#include "ghost.h"
+#include "policy_001.h"
+#include "shadow.h"
+
+#define DS_POLICY_NONE		0xffffffffu
+#define DS_POLICY_KEY_BITS	22
+#define DS_POLICY_KEYS		(1u << DS_POLICY_KEY_BITS)	/* keys are below */
+#define DS_POLICY_CAPACITY_MIN	16
+#define DS_POLICY_CAPACITY_MAX	DS_POLICY_KEYS
+#define DS_POLICY_RING		16
+
+#define DS_SLOT_USED		0x4000	/* in @key_high */
+#define DS_SLOT_PINNED		0x8000
+#define DS_SLOT_MAIN		0x80000000u	/* in @link: it belongs to main, not staging */
+#define DS_SLOT_SAMPLED		0x40000000u	/* the shadow wants to hear of its hits */
+#define DS_SLOT_HEIR		0x20000000u	/* it stands where its last owner stood */
+#define DS_SLOT_NEXT		0x003fffffu
+
+enum ds_policy_mode {
+	DS_POLICY_DEFAULT,
+	DS_POLICY_LITERAL_001,
+	DS_POLICY_ADAPTIVE_001,
+	DS_POLICY_MODES
+};
+
+/**
+ * struct ds_policy_slot - what is known of a slot of L1
+ * @heat: last use, epoch % 32 << 3, and uses since it was queued, to 7; literal-001
+ *	and adaptive-001: uses, to 255, halved now and then
+ * @key_low: 8 bits of the key
+ * @key_high: 14 bits of the key and DS_SLOT_*
+ * @link: the next of its queue and DS_SLOT_*; literal-001 and adaptive-001: when it was
+ *	last used, in units of 1024 ns
+ */
+struct ds_policy_slot {
+	u8 heat;
+	u8 key_low;
+	u16 key_high;
+	u32 link;
+};
+
+/**
+ * struct ds_policy - the policy of one L1
+ * @slots: of L1
+ * @base: of literal-001 and adaptive-001, else NULL; nothing below @pinned is used then
+ * @capacity: slots
+ * @stamp: epoch % 32 << 3, for hits
+ * @rule: enum ds_rule
+ * @fresh: slots from here on were never used
+ * @forgotten: slots that were, and are not
+ * @cursor: where to look for one
+ * @pinned: slots
+ * @epoch: now
+ * @misses: in this epoch
+ * @staged: slots that belong to staging
+ * @kept: those that belong to main
+ * @window: how many may be in staging
+ * @share: the same for LIRS, in 1/1024 of the capacity
+ * @left: went from the head of staging lately
+ * @left_used: of these were used in it
+ * @staging: last of the queue, DS_POLICY_NONE if it is empty; the last one's next is the first
+ * @main: likewise, by epoch of last use
+ * @ghost: keys that left
+ * @shadow: the contest of the rules
+ * @sampled: keys whose hash is below are in its sample
+ * @ring: hits of such, by slot
+ * @ring_head: counts those that came
+ * @ring_tail: counts those that the shadow heard of
+ */
+struct ds_policy {
+	struct ds_policy_slot *slots;
+	struct ds_policy_001 *base;
+	u32 capacity;
+	u8 stamp;
+	u8 rule;
+	u32 fresh;
+	u32 forgotten;
+	u32 cursor;
+	u32 pinned;
+
+	u32 epoch;
+	u32 misses;
+	u32 staged;
+	u32 kept;
+	u32 window;
+	u32 share;
+	u32 left;
+	u32 left_used;
+	u32 staging;
+	u32 main[DS_EPOCHS];
+	struct ds_ghost ghost;
+	struct ds_shadow shadow;
+	u32 sampled;
+	u32 ring[DS_POLICY_RING];
+	u32 ring_head;
+	u32 ring_tail;
+};
+
+/**
+ * ds_policy_init - nothing is in L1
+ * @p: filled, for ds_policy_destroy()
+ * @capacity: slots, DS_POLICY_CAPACITY_MIN to DS_POLICY_CAPACITY_MAX
+ * @mode: enum ds_policy_mode
+ *
+ * Return: 0, -EINVAL, -ENOMEM
+ */
+int ds_policy_init(struct ds_policy *p, u32 capacity, u32 mode);
+void ds_policy_destroy(struct ds_policy *p);
+
+/**
+ * ds_policy_miss - a token that is not in L1 is used: where in L1 does it go?
+ * @p: the policy
+ * @key: of the token, below DS_POLICY_KEYS
+ * @victim: set to the key that must leave the slot first, or DS_POLICY_NONE
+ *
+ * The slot is the token's at once. If it does not come into L1 after all, call
+ * ds_policy_forget().
+ *
+ * Return: the slot, or DS_POLICY_NONE if it is not to come in: all slots are pinned, or so
+ *	many in a row that one that is not was not found now; below the threshold of
+ *	literal-001 or adaptive-001; no key
+ */
+u32 ds_policy_miss(struct ds_policy *p, u32 key, u32 *victim);
+
+/**
+ * ds_policy_forget - a slot's token is no longer in L1
+ * @p: the policy
+ * @slot: of L1; if it is pinned, it no longer is
+ *
+ * Return: 0; -EINVAL: there is no token in it
+ */
+int ds_policy_forget(struct ds_policy *p, u32 slot);
+
+/**
+ * ds_policy_pin - a slot's token stays, or no longer has to
+ * @p: the policy
+ * @slot: of L1
+ * @pinned: it stays
+ *
+ * Return: 0, also if that was so; -EINVAL: there is no token in it
+ */
+int ds_policy_pin(struct ds_policy *p, u32 slot, bool pinned);
+
+/* Bytes of all that the policy keeps, itself included. */
+u64 ds_policy_bytes(const struct ds_policy *p);
+
+/* Whose a slot is; it is in use. */
+static inline u32 ds_policy_key(const struct ds_policy *p, u32 slot)
+{
+	const struct ds_policy_slot *s = &p->slots[slot];
+
+	return (u32)(s->key_high & (DS_SLOT_USED - 1)) << 8 | s->key_low;
+}
+
+/* The shadow hears of it with the next miss, unless too many come before. */
+static inline void ds_policy_note(struct ds_policy *p, u32 slot)
+{
+	u32 head = READ_ONCE(p->ring_head);
+
+	WRITE_ONCE(p->ring[head % DS_POLICY_RING], slot);
+	WRITE_ONCE(p->ring_head, head + 1);
+}
+
+/**
+ * ds_policy_hit - a token is used in L1
+ * @p: the policy
+ * @slot: of L1, below its capacity; its token may be another one meanwhile
+ *
+ * Without a lock, in any context. Two at a time may count as one.
+ */
+static inline void ds_policy_hit(struct ds_policy *p, u32 slot)
+{
+	struct ds_policy_slot *s = &p->slots[slot];
+	u8 heat = READ_ONCE(s->heat), hot;
+
+	if (p->base) {
+		if (heat != 0xff)
+			WRITE_ONCE(s->heat, heat + 1);
+		WRITE_ONCE(s->link, READ_ONCE(p->base->now));
+		return;
+	}
+	hot = READ_ONCE(p->stamp) | (heat % 8 == 7 ? 7 : heat % 8 + 1);
+	if (hot != heat)
+		WRITE_ONCE(s->heat, hot);
+	if (READ_ONCE(s->link) & DS_SLOT_SAMPLED)
+		ds_policy_note(p, slot);
+}
+
+/* ---- for the files of the policy ---- */
+
+static inline u64 ds_policy_hash(u32 key)
+{
+	u64 h = (key + 0x9e3779b97f4a7c15ull) * 0xbf58476d1ce4e5b9ull;
+
+	h = (h ^ h >> 29) * 0x94d049bb133111ebull;
+	return h ^ h >> 32;
+}
+
+/* A slot that ds_policy_forget() left, or DS_POLICY_NONE if none was found now. */
+u32 ds_policy_forgotten(struct ds_policy *p);
+
+#endif /* DS_TOKENCACHE_POLICY_H */

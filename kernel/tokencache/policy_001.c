@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
+/*
+ * DS: replacement in L1 as document 001 has it.
+ */
+#include "policy.h"
+
+#define DS_POLICY_CANDIDATES	16
+#define DS_POLICY_WORDS		64	/* halved in a call */
+#define DS_POLICY_LOOK_IDLE	64	/* slots, in a call */
+#define DS_POLICY_TICK_SHIFT	10
+
+int ds_policy_001_init(struct ds_policy *p, bool adaptive)
+{
+	struct ds_policy_001 *b = ds_alloc(sizeof(*b));
+
+	if (!b)
+		return -ENOMEM;
+	p->base = b;
+	b->params = (struct ds_policy_params) {
+		.promote_to_l1_threshold = DS_POLICY_PROMOTE_TO_L1_THRESHOLD,
+		.promote_to_l2_threshold = DS_POLICY_PROMOTE_TO_L2_THRESHOLD,
+		.demote_from_l1_idle_ns = DS_POLICY_DEMOTE_FROM_L1_IDLE_NS,
+		.demote_from_l2_idle_ns = DS_POLICY_DEMOTE_FROM_L2_IDLE_NS,
+		.aging_interval = (u64)DS_POLICY_AGING_INTERVAL * p->capacity,
+		.alpha = DS_POLICY_ALPHA,
+	};
+	b->adaptive = adaptive;
+	b->random = 1;
+	b->halve_at = ~0ull;
+	return ds_sketch_init(&b->sketch, p->capacity);
+}
+
+void ds_policy_001_destroy(struct ds_policy *p)
+{
+	ds_sketch_destroy(&p->base->sketch);
+	ds_free(p->base);
+}
+
+u64 ds_policy_001_bytes(const struct ds_policy *p)
+{
+	return sizeof(*p->base) + (u64)p->base->sketch.width * DS_SKETCH_ROWS;
+}
+
+/* ---- ageing ---- */
+
+static void ds_policy_halve_slot(struct ds_policy *p, u32 slot)
+{
+	u8 *heat = &p->slots[slot].heat;
+
+	WRITE_ONCE(*heat, READ_ONCE(*heat) / 2);
+}
+
+/* A slot counts as a word. */
+static void ds_policy_halve_some(struct ds_policy *p)
+{
+	struct ds_policy_001 *b = p->base;
+	u64 end = (u64)p->capacity + ds_sketch_words(&b->sketch);
+	u32 i;
+
+	for (i = 0; i < DS_POLICY_WORDS && b->halve_at < end; i++, b->halve_at++) {
+		if (b->halve_at < p->capacity)
+			ds_policy_halve_slot(p, (u32)b->halve_at);
+		else
+			ds_sketch_halve(&b->sketch, (u32)(b->halve_at - p->capacity));
+	}
+}
+
+static void ds_policy_scale_thresholds(struct ds_policy_params *params, bool up)
+{
+	u32 *l1 = &params->promote_to_l1_threshold, *l2 = &params->promote_to_l2_threshold;
+
+	*l1 = up ? min(*l1 * 2, (u32)DS_POLICY_PROMOTE_TO_L1_THRESHOLD) : max(*l1 / 2, 1u);
+	*l2 = up ? min(*l2 * 2, (u32)DS_POLICY_PROMOTE_TO_L2_THRESHOLD) : max(*l2 / 2, 1u);
+}
+
+/* The two rules of 001; the first one wins. */
+static void ds_policy_adapt(struct ds_policy_params *params, const struct ds_policy_load *load)
+{
+	if (load->dma >= DS_POLICY_DMA_SATURATED && load->l2 < DS_POLICY_L2_SELDOM)
+		ds_policy_scale_thresholds(params, true);
+	else if (load->dma < DS_POLICY_DMA_RELAXED && load->l1 < DS_POLICY_L1_SELDOM &&
+		 load->cpu >= DS_POLICY_CPU_BUSY)
+		ds_policy_scale_thresholds(params, false);
+}
+
+bool ds_policy_tick(struct ds_policy *p, u64 now_ns, u64 uses, const struct ds_policy_load *load)
+{
+	struct ds_policy_001 *b = p->base;
+
+	if (!b)
+		return false;
+	WRITE_ONCE(b->now, (u32)(now_ns >> DS_POLICY_TICK_SHIFT));
+	ds_policy_halve_some(p);
+	if (uses - b->uses < b->params.aging_interval)
+		return false;
+	b->uses = uses;
+	b->halve_at = 0;
+	if (b->adaptive)
+		ds_policy_adapt(&b->params, load);
+	return true;
+}
+
+int ds_policy_set_params(struct ds_policy *p, const struct ds_policy_params *params)
+{
+	if (!p->base ||
+	    params->promote_to_l1_threshold - 1 >= DS_SKETCH_MOST ||
+	    params->promote_to_l2_threshold - 1 >= DS_SKETCH_MOST ||
+	    params->demote_from_l1_idle_ns >> DS_POLICY_TICK_SHIFT == 0 || !params->aging_interval)
+		return -EINVAL;
+	p->base->params = *params;
+	return 0;
+}
+
+/* ---- replacement ---- */
+
+static u32 ds_policy_random_slot(struct ds_policy *p)
+{
+	u32 *x = &p->base->random;
+
+	*x ^= *x << 13;
+	*x ^= *x >> 17;
+	*x ^= *x << 5;
+	return (u32)((u64)*x * p->capacity >> 32);
+}
+
+static inline u32 ds_policy_idle_time(const struct ds_policy *p, u32 slot)
+{
+	return p->base->now - READ_ONCE(p->slots[slot].link);
+}
+
+/* How many of the candidates were used longer ago. */
+static u32 ds_policy_rank(const struct ds_policy *p, const u32 *candidates, u32 count, u32 i)
+{
+	u32 j, idle = ds_policy_idle_time(p, candidates[i]), rank = 0;
+
+	for (j = 0; j < count; j++)
+		rank += ds_policy_idle_time(p, candidates[j]) > idle;
+	return rank;
+}
+
+static u32 ds_policy_least(const struct ds_policy *p, const u32 *candidates, u32 count)
+{
+	u64 score, least = ~0ull;
+	u32 i, slot = DS_POLICY_NONE;
+
+	for (i = 0; i < count; i++) {
+		score = READ_ONCE(p->slots[candidates[i]].heat) +
+			(u64)p->base->params.alpha * ds_policy_rank(p, candidates, count, i);
+		if (score >= least)
+			continue;
+		least = score;
+		slot = candidates[i];
+	}
+	return slot;
+}
+
+/* If nearly all are pinned it may be that none is found. */
+static u32 ds_policy_001_victim(struct ds_policy *p)
+{
+	u32 candidates[DS_POLICY_CANDIDATES], count = 0, tries, slot;
+
+	for (tries = 0; tries < 4 * DS_POLICY_CANDIDATES && count < DS_POLICY_CANDIDATES; tries++) {
+		slot = ds_policy_random_slot(p);
+		if (!(p->slots[slot].key_high & DS_SLOT_PINNED))
+			candidates[count++] = slot;
+	}
+	return ds_policy_least(p, candidates, count);
+}
+
+u32 ds_policy_001_miss(struct ds_policy *p, u32 key, u32 *victim)
+{
+	struct ds_policy_001 *b = p->base;
+	u32 uses = ds_sketch_add(&b->sketch, ds_policy_hash(key), 1), slot;
+	struct ds_policy_slot *s;
+
+	ds_policy_halve_some(p);
+	if (uses < b->params.promote_to_l1_threshold)
+		return DS_POLICY_NONE;
+	slot = p->fresh < p->capacity ? p->fresh++ : ds_policy_forgotten(p);
+	if (slot == DS_POLICY_NONE) {
+		slot = ds_policy_001_victim(p);
+		if (slot == DS_POLICY_NONE)
+			return slot;
+		if (p->slots[slot].key_high & DS_SLOT_USED)
+			*victim = ds_policy_key(p, slot);
+		else
+			p->forgotten--;
+	}
+	s = &p->slots[slot];
+	s->key_low = (u8)key;
+	s->key_high = (u16)(key >> 8 | DS_SLOT_USED);
+	WRITE_ONCE(s->heat, (u8)uses);
+	WRITE_ONCE(s->link, b->now);
+	return slot;
+}
+
+u32 ds_policy_idle(struct ds_policy *p)
+{
+	struct ds_policy_001 *b = p->base;
+	u32 looked, slot;
+
+	for (looked = 0; b && looked < DS_POLICY_LOOK_IDLE; looked++) {
+		slot = b->idle_at;
+		b->idle_at = (slot + 1) % p->capacity;
+		if ((p->slots[slot].key_high & (DS_SLOT_USED | DS_SLOT_PINNED)) != DS_SLOT_USED ||
+		    (u64)ds_policy_idle_time(p, slot) << DS_POLICY_TICK_SHIFT <
+		    b->params.demote_from_l1_idle_ns)
+			continue;
+		ds_sketch_lower(&b->sketch, ds_policy_hash(ds_policy_key(p, slot)));
+		return slot;
+	}
+	return DS_POLICY_NONE;
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+/*
+ * DS: replacement in L1 as document 001 has it, to compare with.
+ *
+ *  promote	a token comes into L1 when it was used PROMOTE_TO_L1_THRESHOLD times
+ *		lately, whether L1 is full or not. Uses while it is not in L1 are
+ *		counted in a sketch.
+ *  replace	that of 16 at random goes which has the least freq + alpha *
+ *		recency_rank: uses in L1, and 0 for the one that was used longest ago
+ *		to 15. (Of all it would take a time that grows with L1.)
+ *  age		all counts are halved each AGING_INTERVAL uses, 64 words in a call.
+ *  demote	a token that was idle for DEMOTE_FROM_L1_IDLE_NS may go, with half of
+ *		its count.
+ *
+ * literal-001 keeps its thresholds. adaptive-001 follows 001's two rules once in an
+ * ageing interval:
+ *
+ *	DMA is nearly saturated and L2 hits seldom		thresholds are doubled
+ *	else L1 hits seldom and the host's processor is busy	thresholds are halved
+ *
+ * within 1 and those of 001, in bands (below) that do not touch: between them nothing
+ * is done. From 128 to 1 these are seven intervals.
+ *
+ * Made under the same lock as calls of policy.h.
+ */
+#ifndef DS_TOKENCACHE_POLICY_001_H
+#define DS_TOKENCACHE_POLICY_001_H
+
+#include "sketch.h"
+
+#define DS_POLICY_PROMOTE_TO_L1_THRESHOLD	128
+#define DS_POLICY_PROMOTE_TO_L2_THRESHOLD	16
+#define DS_POLICY_DEMOTE_FROM_L1_IDLE_NS	1000000
+#define DS_POLICY_DEMOTE_FROM_L2_IDLE_NS	10000000
+#define DS_POLICY_AGING_INTERVAL		10	/* uses for a slot */
+#define DS_POLICY_ALPHA				1
+
+/* The bands, in thousandths. */
+#define DS_POLICY_DMA_SATURATED	900
+#define DS_POLICY_DMA_RELAXED	700
+#define DS_POLICY_L2_SELDOM	500
+#define DS_POLICY_L1_SELDOM	950
+#define DS_POLICY_CPU_BUSY	700
+
+struct ds_policy;
+
+/**
+ * struct ds_policy_params - parameters of document 001, which may be changed
+ * @promote_to_l1_threshold: uses, 1 to DS_SKETCH_MOST
+ * @promote_to_l2_threshold: uses, 1 to DS_SKETCH_MOST
+ * @demote_from_l1_idle_ns: at least 1024
+ * @demote_from_l2_idle_ns: for the owner of L2
+ * @aging_interval: uses, at least 1
+ * @alpha: how much a rank of recency counts, against a use
+ */
+struct ds_policy_params {
+	u32 promote_to_l1_threshold;
+	u32 promote_to_l2_threshold;
+	u64 demote_from_l1_idle_ns;
+	u64 demote_from_l2_idle_ns;
+	u64 aging_interval;
+	u32 alpha;
+};
+
+/**
+ * struct ds_policy_load - what went on since the last time, for adaptive-001
+ * @dma: part of its bandwidth that DMA has used, in thousandths, as all
+ * @l1: hits in L1, of all uses
+ * @l2: hits in L2, of those that were not in L1
+ * @cpu: time that the host's processor was busy
+ */
+struct ds_policy_load {
+	u32 dma;
+	u32 l1;
+	u32 l2;
+	u32 cpu;
+};
+
+/**
+ * struct ds_policy_001 - the rules of 001 for one L1
+ * @params: in use
+ * @sketch: uses of tokens that are not in L1
+ * @uses: of tokens, when counts were last halved
+ * @halve_at: the next word of slots and sketch to be halved; all are done at the end
+ * @idle_at: the slot to look at next
+ * @random: state
+ * @now: in units of 1024 ns, wraps
+ * @adaptive: adaptive-001
+ */
+struct ds_policy_001 {
+	struct ds_policy_params params;
+	struct ds_sketch sketch;
+	u64 uses;
+	u64 halve_at;
+	u32 idle_at;
+	u32 random;
+	u32 now;
+	bool adaptive;
+};
+
+/**
+ * ds_policy_tick - time has passed
+ * @p: of literal-001 or adaptive-001, else nothing happens
+ * @now_ns: monotonic
+ * @uses: of tokens, in all, hits included
+ * @load: since the last tick in which an interval ended
+ *
+ * Return: whether an ageing interval has ended, and @load was used
+ */
+bool ds_policy_tick(struct ds_policy *p, u64 now_ns, u64 uses, const struct ds_policy_load *load);
+
+/**
+ * ds_policy_idle - is there someone to be demoted?
+ * @p: as above
+ *
+ * Looks at 64 slots, where it stopped the last time. The count of the one that is found is
+ * halved, so that it does not come back at once.
+ *
+ * Return: a slot that was idle for too long and is not pinned, or DS_POLICY_NONE
+ */
+u32 ds_policy_idle(struct ds_policy *p);
+
+/**
+ * ds_policy_set_params - change parameters
+ * @p: as above
+ * @params: all of them
+ *
+ * Return: 0; -EINVAL: out of range, or no mode of 001
+ */
+int ds_policy_set_params(struct ds_policy *p, const struct ds_policy_params *params);
+
+/* For policy.c. */
+int ds_policy_001_init(struct ds_policy *p, bool adaptive);
+void ds_policy_001_destroy(struct ds_policy *p);
+u32 ds_policy_001_miss(struct ds_policy *p, u32 key, u32 *victim);
+u64 ds_policy_001_bytes(const struct ds_policy *p);
+
+#endif /* DS_TOKENCACHE_POLICY_001_H */

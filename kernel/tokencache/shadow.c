@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
+/*
+ * DS: which rule of replacement would do best?
+ */
+#include "shadow.h"
+
+#define DS_SHADOW_PRINT_SHIFT	2
+#define DS_SHADOW_STATE		3	/* the bits below */
+#define DS_SHADOW_USED		1	/* CLOCK. S3FIFO: 0 to 3 uses */
+#define DS_SHADOW_GONE		0	/* LIRS: in the stack only */
+#define DS_SHADOW_KEPT		1
+#define DS_SHADOW_GUEST		2
+#define DS_SHADOW_ONE		64	/* access */
+
+/* ---- lists ---- */
+
+static inline u32 ds_shadow_staging(u32 size)
+{
+	return max(size * 3 / 20, 1u);
+}
+
+static inline u32 ds_shadow_guests(u32 size)
+{
+	return max(size / 50, 2u);
+}
+
+static u32 ds_shadow_room(u32 size, enum ds_shadow_list list)
+{
+	switch (list) {
+	case DS_SHADOW_STAGING:
+		return ds_shadow_staging(size);
+	case DS_SHADOW_CLOCK:
+	case DS_SHADOW_MAIN:
+		return size;
+	case DS_SHADOW_GHOST:
+		return size + 1;	/* one is in while another leaves */
+	case DS_SHADOW_STACK:
+		return 3 * size + 1;
+	default:
+		return ds_shadow_guests(size) + 1;
+	}
+}
+
+static inline u16 *ds_shadow_list(const struct ds_shadow *s, enum ds_shadow_list list)
+{
+	return s->memory + s->lists[list].first;
+}
+
+/* Where a key is, from the newest on; -1 if it is not there. */
+static int ds_shadow_find(const struct ds_shadow *s, enum ds_shadow_list list, u32 print)
+{
+	const u16 *at = ds_shadow_list(s, list);
+	int i = s->lists[list].count;
+
+	while (--i >= 0 && at[i] >> DS_SHADOW_PRINT_SHIFT != (int)print)
+		;
+	return i;
+}
+
+static u16 ds_shadow_remove(struct ds_shadow *s, enum ds_shadow_list list, u32 i)
+{
+	u16 *at = ds_shadow_list(s, list) + i;
+	u16 entry = *at;
+
+	s->lists[list].count--;
+	memmove(at, at + 1, (s->lists[list].count - i) * sizeof(*at));
+	return entry;
+}
+
+static void ds_shadow_push(struct ds_shadow *s, enum ds_shadow_list list, u32 print, u32 state)
+{
+	ds_shadow_list(s, list)[s->lists[list].count++] =
+		(u16)(print << DS_SHADOW_PRINT_SHIFT | state);
+}
+
+/* ---- CLOCK ---- */
+
+static bool ds_shadow_clock(struct ds_shadow *s, u32 print)
+{
+	u16 *at = ds_shadow_list(s, DS_SHADOW_CLOCK);
+	int i = ds_shadow_find(s, DS_SHADOW_CLOCK, print);
+
+	if (i >= 0) {
+		at[i] |= DS_SHADOW_USED;
+		return true;
+	}
+	if (s->lists[DS_SHADOW_CLOCK].count < s->size) {
+		ds_shadow_push(s, DS_SHADOW_CLOCK, print, 0);
+		return false;
+	}
+	while (at[s->hand] & DS_SHADOW_USED) {
+		at[s->hand] &= ~DS_SHADOW_USED;
+		s->hand = (s->hand + 1) % s->size;
+	}
+	at[s->hand] = (u16)(print << DS_SHADOW_PRINT_SHIFT);
+	s->hand = (s->hand + 1) % s->size;
+	return false;
+}
+
+/* ---- S3FIFO ---- */
+
+static bool ds_shadow_use(struct ds_shadow *s, enum ds_shadow_list list, u32 print)
+{
+	int i = ds_shadow_find(s, list, print);
+	u16 *at = ds_shadow_list(s, list);
+
+	if (i >= 0 && (at[i] & DS_SHADOW_STATE) != DS_SHADOW_STATE)
+		at[i]++;
+	return i >= 0;
+}
+
+/* The oldest of a queue goes on, or leaves. */
+static void ds_shadow_step(struct ds_shadow *s, enum ds_shadow_list list)
+{
+	u16 entry = ds_shadow_remove(s, list, 0);
+	u32 print = entry >> DS_SHADOW_PRINT_SHIFT, uses = entry & DS_SHADOW_STATE;
+	bool staged = list == DS_SHADOW_STAGING;
+	u32 kept = s->lists[DS_SHADOW_MAIN].count + ds_shadow_staging(s->size);
+
+	if (staged ? uses > 1 || kept < s->size : uses > 0) {
+		ds_shadow_push(s, DS_SHADOW_MAIN, print, staged ? 0 : uses - 1);
+		return;
+	}
+	ds_shadow_push(s, DS_SHADOW_GHOST, print, 0);
+	if (s->lists[DS_SHADOW_GHOST].count > s->size)
+		ds_shadow_remove(s, DS_SHADOW_GHOST, 0);
+}
+
+static bool ds_shadow_s3fifo(struct ds_shadow *s, u32 print)
+{
+	bool full;
+	int back;
+
+	if (ds_shadow_use(s, DS_SHADOW_STAGING, print) || ds_shadow_use(s, DS_SHADOW_MAIN, print))
+		return true;
+	back = ds_shadow_find(s, DS_SHADOW_GHOST, print);
+	if (back >= 0)
+		ds_shadow_remove(s, DS_SHADOW_GHOST, back);
+	for (;;) {
+		full = s->lists[DS_SHADOW_STAGING].count + s->lists[DS_SHADOW_MAIN].count >= s->size;
+		if (back < 0 && s->lists[DS_SHADOW_STAGING].count >= ds_shadow_staging(s->size))
+			ds_shadow_step(s, DS_SHADOW_STAGING);
+		else if (full)
+			ds_shadow_step(s, DS_SHADOW_MAIN);
+		else
+			break;
+	}
+	ds_shadow_push(s, back >= 0 ? DS_SHADOW_MAIN : DS_SHADOW_STAGING, print, 0);
+	return false;
+}
+
+/* ---- LIRS ---- */
+
+/* Below the last kept one nobody can come back soon enough. */
+static void ds_shadow_prune(struct ds_shadow *s)
+{
+	u16 *stack = ds_shadow_list(s, DS_SHADOW_STACK);
+	u32 i = 0;
+
+	while (i < s->lists[DS_SHADOW_STACK].count && (stack[i] & DS_SHADOW_STATE) != DS_SHADOW_KEPT)
+		i++;
+	s->lists[DS_SHADOW_STACK].count -= i;
+	memmove(stack, stack + i, s->lists[DS_SHADOW_STACK].count * sizeof(*stack));
+}
+
+/* To the top of the stack, as one that is kept; another is kept no longer. */
+static void ds_shadow_keep(struct ds_shadow *s, u32 print)
+{
+	u32 most = s->size - ds_shadow_guests(s->size);
+
+	ds_shadow_push(s, DS_SHADOW_STACK, print, DS_SHADOW_KEPT);
+	s->kept++;
+	ds_shadow_prune(s);
+	if (s->kept > most) {
+		ds_shadow_push(s, DS_SHADOW_GUESTS,
+			       ds_shadow_remove(s, DS_SHADOW_STACK, 0) >> DS_SHADOW_PRINT_SHIFT, 0);
+		s->kept--;
+		ds_shadow_prune(s);
+	}
+}
+
+static void ds_shadow_guest(struct ds_shadow *s, u32 print)
+{
+	ds_shadow_push(s, DS_SHADOW_GUESTS, print, 0);
+	ds_shadow_push(s, DS_SHADOW_STACK, print, DS_SHADOW_GUEST);
+}
+
+/* The oldest guest leaves if there is no room; the stack may remember it. */
+static void ds_shadow_make_room(struct ds_shadow *s)
+{
+	u32 print;
+	int i;
+
+	if (s->kept + s->lists[DS_SHADOW_GUESTS].count < s->size)
+		return;
+	print = ds_shadow_remove(s, DS_SHADOW_GUESTS, 0) >> DS_SHADOW_PRINT_SHIFT;
+	i = ds_shadow_find(s, DS_SHADOW_STACK, print);
+	if (i >= 0)
+		ds_shadow_list(s, DS_SHADOW_STACK)[i] =
+			(u16)(print << DS_SHADOW_PRINT_SHIFT | DS_SHADOW_GONE);
+}
+
+/* At most so many are remembered: the oldest that is not in the cache is not. */
+static void ds_shadow_trim(struct ds_shadow *s)
+{
+	const u16 *stack = ds_shadow_list(s, DS_SHADOW_STACK);
+	u32 i = 0;
+
+	if (s->lists[DS_SHADOW_STACK].count <= 3u * s->size)
+		return;
+	while ((stack[i] & DS_SHADOW_STATE) != DS_SHADOW_GONE)
+		i++;
+	ds_shadow_remove(s, DS_SHADOW_STACK, i);
+}
+
+static bool ds_shadow_lirs(struct ds_shadow *s, u32 print)
+{
+	int in_stack = ds_shadow_find(s, DS_SHADOW_STACK, print);
+	int guest = ds_shadow_find(s, DS_SHADOW_GUESTS, print);
+	u16 state = DS_SHADOW_GONE;
+
+	if (guest >= 0)
+		ds_shadow_remove(s, DS_SHADOW_GUESTS, guest);
+	if (in_stack >= 0)
+		state = ds_shadow_remove(s, DS_SHADOW_STACK, in_stack) & DS_SHADOW_STATE;
+	if (state == DS_SHADOW_KEPT)
+		s->kept--;
+	else if (guest < 0)
+		ds_shadow_make_room(s);
+
+	if (in_stack >= 0 || s->kept + ds_shadow_guests(s->size) < s->size)
+		ds_shadow_keep(s, print);
+	else
+		ds_shadow_guest(s, print);
+	ds_shadow_trim(s);
+	return guest >= 0 || state == DS_SHADOW_KEPT;
+}
+
+/* ---- the contest ---- */
+
+/* Of two different ones. */
+static inline u32 *ds_shadow_apart(struct ds_shadow *s, u32 a, u32 b)
+{
+	return &s->apart[a + b - 1];
+}
+
+static enum ds_rule ds_shadow_judge(struct ds_shadow *s, enum ds_rule rule)
+{
+	enum ds_rule best = rule;
+	u64 more;
+	u32 i;
+
+	for (i = 0; i < DS_RULES; i++)
+		if (s->hits[i] > s->hits[best])
+			best = i;
+	more = s->hits[best] - s->hits[rule];
+	if (best != rule && (more < 3 * DS_SHADOW_ONE ||
+			     more * more <= 6ull * DS_SHADOW_ONE * *ds_shadow_apart(s, best, rule)))
+		best = rule;
+	for (i = 0; i < DS_RULES; i++) {
+		s->hits[i] -= s->hits[i] * 5 / 32;
+		s->apart[i] -= s->apart[i] * 5 / 32;
+	}
+	return best;
+}
+
+enum ds_rule ds_shadow_access(struct ds_shadow *s, u64 hash, enum ds_rule rule)
+{
+	u32 print = (u32)hash >> (DS_SHADOW_PRINT_SHIFT + 16);
+	bool hit[DS_RULES];
+	u32 i, j;
+
+	hit[DS_RULE_CLOCK] = ds_shadow_clock(s, print);
+	hit[DS_RULE_S3FIFO] = ds_shadow_s3fifo(s, print);
+	hit[DS_RULE_LIRS] = ds_shadow_lirs(s, print);
+	for (i = 0; i < DS_RULES; i++) {
+		s->hits[i] += hit[i] * DS_SHADOW_ONE;
+		for (j = 0; j < i; j++)
+			*ds_shadow_apart(s, i, j) += (hit[i] != hit[j]) * DS_SHADOW_ONE;
+	}
+	if (++s->samples < s->size)
+		return rule;
+	s->samples = 0;
+	return ds_shadow_judge(s, rule);
+}
+
+/* ---- memory ---- */
+
+u64 ds_shadow_bytes(u32 size)
+{
+	u32 list, room = 0;
+
+	for (list = 0; list < DS_SHADOW_LISTS; list++)
+		room += ds_shadow_room(size, list);
+	return room * sizeof(u16);
+}
+
+int ds_shadow_init(struct ds_shadow *s, u32 size)
+{
+	u32 list, first = 0;
+
+	memset(s, 0, sizeof(*s));
+	s->size = (u16)size;
+	for (list = 0; list < DS_SHADOW_LISTS; list++) {
+		s->lists[list].first = (u16)first;
+		first += ds_shadow_room(size, list);
+	}
+	s->memory = ds_alloc(ds_shadow_bytes(size));
+	return s->memory ? 0 : -ENOMEM;
+}
+
+void ds_shadow_destroy(struct ds_shadow *s)
+{
+	ds_free(s->memory);
+}

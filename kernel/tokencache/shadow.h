@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+/*
+ * DS: which rule of replacement would do best? Small caches find out.
+ *
+ * For each rule there is a miniature of the cache that holds no values. It sees
+ * only the keys of a sample that is as much smaller as it is itself, chosen by hash:
+ * so it hits about as often as the whole would under this rule (Waldspurger and
+ * others, 2017). All see the same keys, so their difference is known much better than
+ * their hit ratios.
+ *
+ *  CLOCK	what was used while it went round stays (Corbato, 1968)
+ *  S3FIFO	what was used twice in a short queue, or comes back soon after it,
+ *		goes to a long one (Yang and others, 2023)
+ *  LIRS	what comes back sooner than the longest unused one of those that are
+ *		kept takes its place (Jiang and Zhang, 2002)
+ *
+ * A rule replaces the one in use if it hit more often by 3 and by more than chance:
+ * by the square root of 6 times the accesses where both differed. Older accesses
+ * count less: half after 4 times as many samples as a miniature has entries.
+ *
+ * An entry is 14 bits of a key's hash and 2 of what it is. Searches are linear, which
+ * is cheap as there are at most DS_SHADOW_MAX and few accesses are in the sample.
+ * Not thread safe.
+ */
+#ifndef DS_TOKENCACHE_SHADOW_H
+#define DS_TOKENCACHE_SHADOW_H
+
+#include "../shim.h"
+
+#define DS_SHADOW_MAX	128	/* entries of a miniature */
+#define DS_SHADOW_MIN	8
+
+enum ds_rule {
+	DS_RULE_CLOCK,
+	DS_RULE_S3FIFO,
+	DS_RULE_LIRS,
+	DS_RULES
+};
+
+enum ds_shadow_list {
+	DS_SHADOW_CLOCK,
+	DS_SHADOW_STAGING,	/* of S3FIFO, as the two below; the oldest is first */
+	DS_SHADOW_MAIN,
+	DS_SHADOW_GHOST,
+	DS_SHADOW_STACK,	/* of LIRS: in the order of last use; residents and others */
+	DS_SHADOW_GUESTS,	/* of LIRS: residents that are not kept */
+	DS_SHADOW_LISTS
+};
+
+/**
+ * struct ds_shadow - miniatures of one cache
+ * @memory: of all lists
+ * @lists: where in @memory each begins, and how many are in it
+ * @size: entries of a miniature
+ * @hand: of CLOCK
+ * @kept: of LIRS, in the stack
+ * @samples: since the last judgement
+ * @hits: of each rule, 64 for one; older ones count less
+ * @apart: accesses where two of them differed, likewise: 0 and 1, 0 and 2, 1 and 2
+ */
+struct ds_shadow {
+	u16 *memory;
+	struct {
+		u16 first;
+		u16 count;
+	} lists[DS_SHADOW_LISTS];
+	u16 size;
+	u16 hand;
+	u16 kept;
+	u16 samples;
+	u32 hits[DS_RULES];
+	u32 apart[DS_RULES];
+};
+
+/**
+ * ds_shadow_init - empty miniatures
+ * @s: filled, for ds_shadow_destroy()
+ * @size: entries of each, DS_SHADOW_MIN to DS_SHADOW_MAX
+ *
+ * Return: 0, -ENOMEM
+ */
+int ds_shadow_init(struct ds_shadow *s, u32 size);
+void ds_shadow_destroy(struct ds_shadow *s);
+
+/**
+ * ds_shadow_access - a key of the sample is used
+ * @s: the miniatures
+ * @hash: of the key
+ * @rule: in use
+ *
+ * Return: the rule to use
+ */
+enum ds_rule ds_shadow_access(struct ds_shadow *s, u64 hash, enum ds_rule rule);
+
+/* Bytes of @memory for miniatures of this size. */
+u64 ds_shadow_bytes(u32 size);
+
+#endif /* DS_TOKENCACHE_SHADOW_H */
