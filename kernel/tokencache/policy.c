@@ -5,7 +5,8 @@
 #include "policy.h"
 
 #define DS_POLICY_EPOCHS_PER_CAPACITY	6
-#define DS_POLICY_GHOST			2	/* keys for a slot */
+#define DS_POLICY_GHOST_MOST		2u	/* keys for a slot */
+#define DS_POLICY_BYTES			14	/* for a slot, in all */
 #define DS_POLICY_SOON			8	/* epochs, S3FIFO */
 #define DS_POLICY_STEPS			64	/* of the queues in a call */
 #define DS_POLICY_LOOK			64	/* slots, for a forgotten one */
@@ -508,7 +509,10 @@ int ds_policy_pin(struct ds_policy *p, u32 slot, bool pinned)
 
 static int ds_policy_init_default(struct ds_policy *p)
 {
-	u32 i, size = min(max(p->capacity / 12, (u32)DS_SHADOW_MIN), (u32)DS_SHADOW_MAX);
+	u32 i, size = min(max(p->capacity / 8, (u32)DS_SHADOW_MIN), (u32)DS_SHADOW_MAX);
+	u64 rest = sizeof(*p) + (u64)p->capacity * sizeof(*p->slots) + ds_shadow_bytes(size);
+	u64 budget = max((u64)p->capacity * DS_POLICY_BYTES, rest);
+	u32 ghost = min((u32)((budget - rest) / sizeof(u16)), DS_POLICY_GHOST_MOST * p->capacity);
 	int err;
 
 	p->staging = DS_POLICY_NONE;
@@ -518,7 +522,7 @@ static int ds_policy_init_default(struct ds_policy *p)
 	p->share = DS_POLICY_SHARE_FIRST;
 	p->rule = DS_RULE_LIRS;
 	ds_policy_set_window(p);
-	err = ds_ghost_init(&p->ghost, DS_POLICY_GHOST * p->capacity);
+	err = ds_ghost_init(&p->ghost, max(ghost, p->capacity / 2));
 	return err ? err : ds_shadow_init(&p->shadow, size);
 }
 
