@@ -34,13 +34,13 @@ static_assert(sizeof(struct ds_l1_slot) == 32, "half a cache line");
  * struct ds_l1 - the tier; who fills which slot is the caller's business
  * @slots: they
  * @capacity: how many
- * @left: called when the token of a slot has left it, moved or revoked; any context;
- *	NULL if nobody wants to know
+ * @left: called when the token of a slot was revoked, in the revoker's context; NULL if
+ *	nobody wants to know
  */
 struct ds_l1 {
 	struct ds_l1_slot *slots;
 	u32 capacity;
-	void (*left)(struct ds_l1 *l1, u32 slot);
+	void (*left)(struct ds_l1 *l1, u32 slot, u32 token);
 };
 
 /**

@@ -156,9 +156,7 @@ int ds_move_commit(struct ds_token_table *t, struct ds_move *m)
 	ret = write_back(t, place, m);
 	if (!ret)
 		ret = swap_word(place, m, next_there);
-	if (!ret)
-		ds_token_leave(t, m->word);
-	else if (ret != -EAGAIN)
+	if (ret && ret != -EAGAIN)
 		ds_token_put(t, m->token);
 	return ret;
 }

@@ -65,8 +65,8 @@ int ds_move_copy(struct ds_token_table *t, struct ds_move *m);
  * @t: table
  * @m: copied
  *
- * The slot of L1 that it left is given to ds_token_table.l1.left. Ends the use: may call
- * done() of who waits for it.
+ * The slot of L1 that it left is the caller's. Ends the use: may call done() of who
+ * waits for it.
  *
  * Return: 0; -EAGAIN if it was written to: copy it again, or abort; -ESTALE when it
  * was revoked, which has ended the move: @slot is the caller's.

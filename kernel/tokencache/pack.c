@@ -260,6 +260,7 @@ static void unpack_wide(const struct ds_token_pack *p, const struct ds_token_des
 {
 	*d = *wide;
 	d->tier = 0;
+	d->slot = 0;
 	if (d->type == DS_TOKEN_QP)
 		get_qp_hot(p, d);
 }

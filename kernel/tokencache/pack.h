@@ -33,6 +33,7 @@
  * struct ds_token_desc - an RDMA object, whole
  * @type: enum ds_token_type, says which of the following is meant
  * @tier: 1 to 3, where ds_token_get() found it; 0 for one that is made
+ * @slot: of L1, where it found it if @tier is 1; else 0
  * @pd.number: the device's number of the protection domain
  * @pd.domain: number of the trust domain
  * @mr.lkey: local key; 0 for memory of another host
@@ -59,6 +60,7 @@
 struct ds_token_desc {
 	u8 type;
 	u8 tier;
+	u32 slot;
 	union {
 		struct {
 			u32 number;
@@ -139,7 +141,7 @@ void ds_token_pack_wide(const struct ds_token_desc *d, u32 where,
  * ds_token_unpack - the object that a packed token stands for
  * @p: packed token, of any content
  * @wide: description of a wide one; NULL if the caller has none
- * @d: result, written on success only; @tier is 0
+ * @d: result, written on success only; @tier and @slot are 0
  *
  * Return: 0, or -EPROTO for a layout that is not known or a wide token without
  * its description.

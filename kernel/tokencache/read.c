@@ -71,8 +71,8 @@ int ds_token_copy(const struct ds_token_table *t, u32 token, u64 *word,
 	return -EAGAIN;
 }
 
-void ds_token_leave(struct ds_token_table *t, u64 word)
+void ds_token_leave(struct ds_token_table *t, u32 token, u64 word)
 {
 	if (ds_word_tier(word) == 1 && t->l1.left)
-		t->l1.left(&t->l1, ds_word_l1_slot(word));
+		t->l1.left(&t->l1, ds_word_l1_slot(word), token);
 }

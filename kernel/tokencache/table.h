@@ -71,10 +71,11 @@ int ds_token_copy(const struct ds_token_table *t, u32 token, u64 *word,
 		  struct ds_token_pack *p);
 
 /**
- * ds_token_leave - a word is not in its tier any more: give the slot there back
+ * ds_token_leave - a token was revoked: give its slot back
  * @t: table
- * @word: as it was; one at home has no slot
+ * @token: its handle
+ * @word: as it was before; one at home has no slot
  */
-void ds_token_leave(struct ds_token_table *t, u64 word);
+void ds_token_leave(struct ds_token_table *t, u32 token, u64 word);
 
 #endif /* DS_TOKENCACHE_TABLE_H */

@@ -209,6 +209,12 @@ int ds_token_begin(u64 *place, u32 token, u64 *word)
 	return 0;
 }
 
+static void found_at(struct ds_token_desc *d, u64 word)
+{
+	d->tier = ds_word_tier(word);
+	d->slot = d->tier == 1 ? ds_word_l1_slot(word) : 0;
+}
+
 int ds_token_get(struct ds_token_table *t, u32 token, struct ds_token_desc *out)
 {
 	const struct ds_token_desc *wide = NULL;
@@ -231,7 +237,7 @@ int ds_token_get(struct ds_token_table *t, u32 token, struct ds_token_desc *out)
 	if (ret)
 		ds_token_put(t, token);
 	else
-		out->tier = ds_word_tier(word);
+		found_at(out, word);
 	return ret;
 }
 
@@ -312,7 +318,7 @@ static int token_revoke(struct ds_token_table *t, u32 token, u64 *place)
 				    ds_word_move(word, DS_TOKEN_REVOKED,
 						 revoked_slot(t, index, word)));
 	} while (seen != word);
-	ds_token_leave(t, word);
+	ds_token_leave(t, token, word);
 	return 0;
 }
 

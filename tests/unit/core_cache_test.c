@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The token cache: who is in L1, and that each token is what it is wherever it is. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "tokencache/cache.h"
+#include "tokencache/inline.h"
+
+enum { CAPACITY = 64, TOKENS = 400 };
+
+static struct ds_cache cache;
+static u32 tokens[TOKENS];
+static u16 posted[TOKENS];
+
+static u32 create(u32 i)
+{
+	struct ds_token_desc d;
+	u32 token;
+
+	memset(&d, 0, sizeof(d));
+	d.type = DS_TOKEN_QP;
+	d.qp.number = i + 1;
+	assert_int_equal(ds_token_create(&cache.table, &d, &token), 0);
+	return token;
+}
+
+static void end(u32 token)
+{
+	assert_int_equal(ds_token_revoke(&cache.table, token, NULL), 0);
+	ds_token_free(&cache.table, token);
+}
+
+static int setup(void **state)
+{
+	u32 i;
+
+	(void)state;
+	assert_int_equal(ds_cache_init(&cache, TOKENS + 10, CAPACITY, DS_POLICY_DEFAULT), 0);
+	for (i = 0; i < TOKENS; i++)
+		tokens[i] = create(i);
+	memset(posted, 0, sizeof(posted));
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	u32 i;
+
+	(void)state;
+	for (i = 0; i < TOKENS; i++)
+		end(tokens[i]);
+	return (int)ds_cache_destroy(&cache);
+}
+
+/* A use as the module makes one. True for a hit. */
+static bool use(u32 i)
+{
+	struct ds_token_desc d;
+	bool hit;
+
+	assert_int_equal(ds_cache_get(&cache, tokens[i], &d), 0);
+	assert_int_equal(d.qp.number, i + 1);
+	assert_int_equal(d.qp.posted, posted[i]);
+	hit = d.tier == 1;
+	if (!hit)
+		ds_cache_miss(&cache, tokens[i]);
+	ds_token_put(&cache.table, tokens[i]);
+	return hit;
+}
+
+/*
+ * Each slot has at most one token, and who is in L1 by its word is in that slot. The policy
+ * knows of it, unless the token could not go when it was to.
+ */
+static u32 check_slots(bool known)
+{
+	u32 i, in_l1 = 0, owner[CAPACITY] = { 0 };
+	u64 word;
+
+	for (i = 0; i < TOKENS; i++) {
+		assert_int_equal(ds_token_find(&cache.table, tokens[i], &word), 0);
+		assert_false(ds_word_is_moving(word));
+		if (ds_word_tier(word) != 1)
+			continue;
+		in_l1++;
+		assert_int_equal(owner[ds_word_slot(word)], 0);
+		owner[ds_word_slot(word)] = tokens[i];
+		assert_int_equal(cache.table.l1.slots[ds_word_slot(word)].token, tokens[i]);
+		if (known)
+			assert_int_equal(ds_policy_key(&cache.policy, ds_word_slot(word)),
+					 ds_token_index(tokens[i]));
+	}
+	return in_l1;
+}
+
+static void limits(void **state)
+{
+	struct ds_cache c;
+
+	(void)state;
+	assert_int_equal(ds_cache_init(&c, 0, CAPACITY, DS_POLICY_DEFAULT), -EINVAL);
+	assert_int_equal(ds_cache_init(&c, 10, 0, DS_POLICY_DEFAULT), -EINVAL);
+	assert_int_equal(ds_cache_init(&c, 10, DS_L1_MAX + 1, DS_POLICY_DEFAULT), -EINVAL);
+	assert_int_equal(ds_cache_init(&c, 10, CAPACITY, DS_POLICY_MODES), -EINVAL);
+}
+
+static void hits_and_misses(void **state)
+{
+	u32 i;
+
+	(void)state;
+	assert_int_equal(ds_cache_miss(&cache, tokens[0] + DS_TOKEN_PAGE), -EBADF);
+	for (i = 0; i < CAPACITY / 2; i++)
+		assert_false(use(i));
+	for (i = 0; i < CAPACITY / 2; i++)
+		assert_true(use(i));
+	assert_int_equal(ds_cache_miss(&cache, tokens[0]), -EALREADY);
+	for (i = 0; i < TOKENS; i++)
+		use(i);
+	assert_int_equal(check_slots(true), CAPACITY);
+}
+
+/* What is written in L1 is not lost when the token goes, whoever goes and comes. */
+static void random_uses(void **state)
+{
+	u32 i, n, random = 1, hits = 0;
+
+	(void)state;
+	for (n = 0; n < 200000; n++) {
+		random = random * 1664525 + 1013904223;
+		/* Half of the uses are of a tenth of the tokens. */
+		i = (random >> 8) % (random >> 30 & 1 ? TOKENS / 10 : TOKENS);
+		hits += use(i);
+		if (random >> 7 & 1) {
+			assert_int_equal(ds_token_add_posted(&cache.table, tokens[i], 3), 0);
+			posted[i] += 3;
+		}
+		if (!(random >> 24 & 0x1f)) {
+			end(tokens[i]);
+			posted[i] = 0;
+			tokens[i] = create(i);
+		}
+		if (!(n % 10000))
+			check_slots(true);
+	}
+	assert_in_range(hits, n / 4, n);
+}
+
+/* A token with too many uses cannot go: it stays, and nobody gets its slot. */
+static void who_cannot_go(void **state)
+{
+	u32 i, n, uses, token;
+	u64 word;
+
+	(void)state;
+	for (i = 0; i < CAPACITY; i++)
+		use(i);
+	for (i = 0; i < CAPACITY; i++)
+		for (uses = 0; uses < DS_WORD_USES_MAX - 1; uses++)
+			assert_int_equal(ds_token_hold(&cache.table, tokens[i]), 0);
+	for (n = 0; n < 3; n++) {
+		for (i = CAPACITY; i < TOKENS; i++)
+			assert_false(use(i));
+		assert_int_equal(check_slots(false), CAPACITY);
+	}
+	for (i = 0; i < CAPACITY; i++) {
+		token = tokens[i];
+		assert_int_equal(ds_token_find(&cache.table, token, &word), 0);
+		assert_int_equal(ds_word_tier(word), 1);
+		for (uses = 0; uses < DS_WORD_USES_MAX - 1; uses++)
+			ds_token_put(&cache.table, token);
+	}
+	for (i = CAPACITY; i < TOKENS; i++)
+		use(i);
+	assert_true(use(TOKENS - 1));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(limits),
+		cmocka_unit_test_setup_teardown(hits_and_misses, setup, teardown),
+		cmocka_unit_test_setup_teardown(random_uses, setup, teardown),
+		cmocka_unit_test_setup_teardown(who_cannot_go, setup, teardown),
+	};
+
+	return cmocka_run_group_tests_name("core_cache", tests, NULL, NULL);
+}
