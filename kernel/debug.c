@@ -4,6 +4,7 @@
  *
  *	/sys/kernel/debug/ds/failpoints/NAME	one file a failpoint
  *	/sys/kernel/debug/ds/tokens		number of live tokens
+ *	/sys/kernel/debug/ds/tokencache		what the token cache has counted
  *
  * Write "fail ERRNO [COUNT]", "delay MS [COUNT]" or "off" to a failpoint; without
  * COUNT it stays armed. The first line read back is what is left of the
@@ -224,10 +225,22 @@ static const struct file_operations ds_fp_fops = {
 
 static int ds_tokens_show(struct seq_file *m, void *unused)
 {
-	seq_printf(m, "%u\n", ds_token_count(&ds_tokens));
+	seq_printf(m, "%u\n", ds_token_count(&ds_tokens.table));
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(ds_tokens);
+
+static int ds_tokencache_show(struct seq_file *m, void *unused)
+{
+	u64 sums[DS_TOKEN_STATS];
+	int i;
+
+	ds_token_stats_sum(sums);
+	for (i = 0; i < DS_TOKEN_STATS; i++)
+		seq_printf(m, "%s %llu\n", ds_token_stat_names[i], sums[i]);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(ds_tokencache);
 
 /* The module works without debugfs, so its errors are not looked at. */
 void ds_debug_init(void)
@@ -240,6 +253,7 @@ void ds_debug_init(void)
 	for (i = 0; i < DS_FP_COUNT; i++)
 		debugfs_create_file(ds_fps[i].name, 0600, failpoints, &ds_fps[i], &ds_fp_fops);
 	debugfs_create_file("tokens", 0400, ds_debugfs, NULL, &ds_tokens_fops);
+	debugfs_create_file("tokencache", 0400, ds_debugfs, NULL, &ds_tokencache_fops);
 }
 
 void ds_debug_exit(void)

@@ -45,7 +45,7 @@ static int ds_pd_token(struct ib_pd *pd, u32 domain, u32 *token)
 	struct ds_token_desc desc = { .type = DS_TOKEN_PD, .pd.number = pd->res.id,
 				      .pd.domain = domain };
 
-	return ds_token_create(&ds_tokens, &desc, token);
+	return ds_token_add(&desc, token);
 }
 
 static int ds_device_add(struct ib_device *ib)

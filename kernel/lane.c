@@ -150,6 +150,7 @@ static void ds_lane_established(struct ds_lane *lane, const struct rdma_cm_event
 	struct ds_conn *conn = lane->conn;
 
 	lane->established = true;
+	ds_qp_set_state(lane->qp, IB_QPS_RTS);
 	if (conn->server)
 		return;
 	conn->refused = ds_hs_check_rep(event->param.conn.private_data,

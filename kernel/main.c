@@ -115,6 +115,13 @@ __MODULE_PARM_TYPE(max_peers, "uint");
 MODULE_PARM_DESC(max_peers,
 		 "Most hosts that may be connected to this host, 1 to 4096 (default 256)");
 
+unsigned int ds_token_l1 = 8192;
+static struct ds_param ds_param_token_l1 = { &ds_token_l1, DS_POLICY_CAPACITY_MIN, DS_L1_MAX };
+module_param_cb(token_l1, &ds_param_ops, &ds_param_token_l1, 0444);
+__MODULE_PARM_TYPE(token_l1, "uint");
+MODULE_PARM_DESC(token_l1,
+		 "Tokens in L1 of the token cache, 16 to 2097150 (default 8192)");
+
 unsigned int ds_max_attaches = 4096;
 static struct ds_param ds_param_max_attaches = { &ds_max_attaches, 1, 65536 };
 module_param_cb(max_attaches, &ds_param_ops, &ds_param_max_attaches, 0444);

@@ -1,22 +1,93 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * DS: the host's token table.
+ * DS: the host's token cache.
  */
+#include <linux/bottom_half.h>
 #include <linux/completion.h>
+#include <linux/percpu.h>
 #include <rdma/ib_verbs.h>
 #include <uapi/ds/ioctl.h>
+#include "params.h"
+#include "tokencache/inline.h"
 #include "tokens.h"
 
-struct ds_token_table ds_tokens;
+struct ds_cache ds_tokens;
+
+const char *const ds_token_stat_names[DS_TOKEN_STATS] = {
+	[DS_TOKEN_STAT_L1]		= "l1",
+	[DS_TOKEN_STAT_L3]		= "l3",
+	[DS_TOKEN_STAT_PROMOTED]	= "promoted",
+	[DS_TOKEN_STAT_STALE]		= "stale",
+};
+
+static DEFINE_PER_CPU(u64 [DS_TOKEN_STATS], ds_token_stats);
 
 int ds_tokens_init(void)
 {
-	return ds_token_table_init(&ds_tokens, 1u << DS_TOKEN_INDEX_BITS);
+	return ds_cache_init(&ds_tokens, 1u << DS_TOKEN_INDEX_BITS, ds_token_l1,
+			     DS_POLICY_DEFAULT);
 }
 
 void ds_tokens_exit(void)
 {
-	WARN_ON_ONCE(ds_token_table_destroy(&ds_tokens));
+	WARN_ON_ONCE(ds_cache_destroy(&ds_tokens));
+}
+
+int ds_token_add(const struct ds_token_desc *d, u32 *token)
+{
+	return ds_token_create(&ds_tokens.table, d, token);
+}
+
+/* Chains are posted with bottom halves off, so the cache's lock is taken so by all. */
+static void ds_token_promote(u32 token)
+{
+	int ret;
+
+	local_bh_disable();
+	ret = ds_cache_miss(&ds_tokens, token);
+	local_bh_enable();
+	if (!ret)
+		this_cpu_inc(ds_token_stats[DS_TOKEN_STAT_PROMOTED]);
+}
+
+int ds_token_use(u32 token, struct ds_token_desc *d)
+{
+	int ret = ds_cache_get(&ds_tokens, token, d);
+
+	if (ret) {
+		this_cpu_inc(ds_token_stats[DS_TOKEN_STAT_STALE]);
+	} else if (d->tier == 1) {
+		this_cpu_inc(ds_token_stats[DS_TOKEN_STAT_L1]);
+	} else {
+		this_cpu_inc(ds_token_stats[DS_TOKEN_STAT_L3]);
+		ds_token_promote(token);
+	}
+	return ret;
+}
+
+void ds_token_drop(u32 token)
+{
+	ds_token_put(&ds_tokens.table, token);
+}
+
+void ds_token_qp_state(u32 token, enum ib_qp_state state)
+{
+	ds_token_set_state(&ds_tokens.table, token, state);
+}
+
+void ds_token_qp_posted(u32 token, u32 count)
+{
+	ds_token_add_posted(&ds_tokens.table, token, count);
+}
+
+void ds_token_stats_sum(u64 sums[DS_TOKEN_STATS])
+{
+	int cpu, i;
+
+	memset(sums, 0, DS_TOKEN_STATS * sizeof(sums[0]));
+	for_each_possible_cpu(cpu)
+		for (i = 0; i < DS_TOKEN_STATS; i++)
+			sums[i] += READ_ONCE(per_cpu(ds_token_stats, cpu)[i]);
 }
 
 int ds_token_access(u32 access)
@@ -48,10 +119,12 @@ void ds_token_end(u32 token)
 	int ret;
 
 	init_completion(&waiter.unused);
-	ret = ds_token_revoke(&ds_tokens, token, &waiter.idle);
+	local_bh_disable();	/* see ds_token_promote() */
+	ret = ds_token_revoke(&ds_tokens.table, token, &waiter.idle);
+	local_bh_enable();
 	if (ret == -EINPROGRESS)
 		wait_for_completion(&waiter.unused);
 	else if (ret)
 		return;
-	ds_token_free(&ds_tokens, token);
+	ds_token_free(&ds_tokens.table, token);
 }

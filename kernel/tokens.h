@@ -1,21 +1,52 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * DS: the host's token table, in which each RDMA object of ds.ko stands.
+ * DS: the host's token cache, in which each RDMA object of ds.ko stands.
+ *
+ * Each operation looks up the token of its queue pair and of each memory region, and so
+ * brings what is used often into L1.
  */
 #ifndef _DS_TOKENS_H
 #define _DS_TOKENS_H
 
-#include "tokencache/token.h"
+#include <rdma/ib_verbs.h>
+#include "tokencache/cache.h"
 
-extern struct ds_token_table ds_tokens;
+extern struct ds_cache ds_tokens;
+
+/* What look-ups found, each kept by processor. */
+enum ds_token_stat {
+	DS_TOKEN_STAT_L1,	/* in L1 */
+	DS_TOKEN_STAT_L3,	/* at home */
+	DS_TOKEN_STAT_PROMOTED,	/* came into L1 */
+	DS_TOKEN_STAT_STALE,	/* were revoked */
+	DS_TOKEN_STATS
+};
+
+extern const char *const ds_token_stat_names[DS_TOKEN_STATS];
 
 int ds_tokens_init(void);
 void ds_tokens_exit(void);
 
+/* Make a token, and end one: revoke it, wait until nobody uses it, free it. Context: process. */
+int ds_token_add(const struct ds_token_desc *d, u32 *token);
+void ds_token_end(u32 token);
+
+/*
+ * Begin a use, ended by ds_token_drop(), and count it. Context: not an interrupt.
+ * Return: as ds_token_get().
+ */
+int ds_token_use(u32 token, struct ds_token_desc *d);
+
+/* Context: any. */
+void ds_token_drop(u32 token);
+
+/* A queue pair has another state, or @count requests more. Context: any, preemption is off. */
+void ds_token_qp_state(u32 token, enum ib_qp_state state);
+void ds_token_qp_posted(u32 token, u32 count);
+
 /* IB_ACCESS_* of a peer that has DS_ACCESS_*. */
 int ds_token_access(u32 access);
 
-/* Revoke a token, wait until nobody uses it, free it. Context: process. */
-void ds_token_end(u32 token);
+void ds_token_stats_sum(u64 sums[DS_TOKEN_STATS]);
 
 #endif

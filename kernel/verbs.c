@@ -52,6 +52,7 @@ static bool ds_qp_set_broken(struct ds_qp *qp)
 	spin_lock_bh(&qp->lock);
 	first = !qp->broken;
 	qp->broken = true;
+	ds_token_qp_state(qp->token, IB_QPS_ERR);
 	spin_unlock_bh(&qp->lock);
 	wake_up_all(&qp->sq_wait);
 	return first;
@@ -129,12 +130,12 @@ static int ds_qp_make_tokens(struct ds_qp *qp, const struct ds_qp_attr *attr)
 		return ret;
 	q.qp.state = now.qp_state;
 	q.qp.access = now.qp_access_flags;
-	ret = ds_token_create(&ds_tokens, &cq, &qp->cq_token);
+	ret = ds_token_add(&cq, &qp->cq_token);
 	if (ret)
 		return ret;
 	q.qp.scq = ds_token_index(qp->cq_token);
 	q.qp.rcq = q.qp.scq;
-	ret = ds_token_create(&ds_tokens, &q, &qp->token);
+	ret = ds_token_add(&q, &qp->token);
 	if (ret)
 		ds_token_end(qp->cq_token);
 	return ret;
@@ -310,9 +311,19 @@ int ds_qp_connect_loop(struct ds_qp *qp)
 	attr.max_rd_atomic = attr.max_dest_rd_atomic;
 	ret = ib_modify_qp(qp->ib, &attr, IB_QP_STATE | IB_QP_TIMEOUT | IB_QP_RETRY_CNT |
 			   IB_QP_RNR_RETRY | IB_QP_SQ_PSN | IB_QP_MAX_QP_RD_ATOMIC);
+	if (!ret)
+		ds_qp_set_state(qp, IB_QPS_RTS);
 destroy_ah:
 	rdma_destroy_ah_attr(&attr.ah_attr);	/* gives the gid back too */
 	return ret;
+}
+
+void ds_qp_set_state(struct ds_qp *qp, enum ib_qp_state state)
+{
+	spin_lock_bh(&qp->lock);
+	if (!qp->broken)
+		ds_token_qp_state(qp->token, state);
+	spin_unlock_bh(&qp->lock);
 }
 
 void ds_qp_wait_idle(struct ds_qp *qp, u32 ms)
@@ -427,6 +438,17 @@ static int ds_post_partial(struct ds_qp *qp, struct ds_chain *chain,
 	return -ENOMEM;
 }
 
+/* Each chain looks up the token of its queue pair. Under the lock. */
+static void ds_qp_count(struct ds_qp *qp, u32 count)
+{
+	struct ds_token_desc desc;
+
+	if (ds_token_use(qp->token, &desc))
+		return;
+	ds_token_qp_posted(qp->token, count);
+	ds_token_drop(qp->token);
+}
+
 static int ds_chain_try(struct ds_qp *qp, struct ds_chain *chain)
 {
 	const struct ib_send_wr *bad = NULL;
@@ -457,6 +479,7 @@ static int ds_chain_try(struct ds_qp *qp, struct ds_chain *chain)
 	trace_ds_chain_post(qp->ib->qp_num, chain->count, chain->wrs[0].wr.opcode);
 	if (!chain->polled)
 		ds_qp_arm(qp);
+	ds_qp_count(qp, chain->count);
 	chain->posted = chain->count;
 	list_add_tail(&chain->link, &qp->posted);
 	if (partial)

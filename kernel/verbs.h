@@ -152,6 +152,9 @@ int ds_qp_connect_loop(struct ds_qp *qp);
 void ds_qp_destroy(struct ds_qp *qp);
 void ds_qp_free(struct ds_qp *qp);
 
+/* Its token says so, unless it is broken. Context: any but a hard interrupt. */
+void ds_qp_set_state(struct ds_qp *qp, enum ib_qp_state state);
+
 /* Wait until no chain is in the device, for at most @ms. Context: process. */
 void ds_qp_wait_idle(struct ds_qp *qp, u32 ms);
 

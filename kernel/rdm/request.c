@@ -76,7 +76,7 @@ static void ds_req_release(struct ds_req *req)
 	u32 i, s;
 
 	for (i = 0; i < req->chain.count; i++) {
-		ds_token_put(&ds_tokens, req->tokens[i]);
+		ds_token_drop(req->tokens[i]);
 		wr = &req->chain.wrs[i].wr;
 		if (ib_uses_virt_dma(ib) ||
 		    (wr->opcode != IB_WR_RDMA_READ && wr->opcode != IB_WR_RDMA_WRITE))
@@ -88,16 +88,27 @@ static void ds_req_release(struct ds_req *req)
 	}
 }
 
-/* Take the token of the chunk at @offset for the next work request. */
-static int ds_req_key(struct ds_req *req, u64 offset, u32 *rkey)
+/* What is asked of a memory region is within it and allowed. */
+static bool ds_req_allowed(const struct ds_token_desc *mr, u64 offset, u32 length, u32 access)
+{
+	return offset >= mr->mr.iova && length <= mr->mr.length &&
+	       offset - mr->mr.iova <= mr->mr.length - length && mr->mr.access & access;
+}
+
+/* Use the token of the chunk at @offset for the next work request. */
+static int ds_req_key(struct ds_req *req, u64 offset, u32 length, u32 access, u32 *rkey)
 {
 	u32 token = req->keys->tokens[offset >> req->keys->chunk_shift];
 	struct ds_token_desc desc;
 	int ret;
 
-	ret = ds_token_get(&ds_tokens, token, &desc);
+	ret = ds_token_use(token, &desc);
 	if (ret)
 		return ret;
+	if (!ds_req_allowed(&desc, offset, length, access)) {
+		ds_token_drop(token);
+		return -EACCES;
+	}
 	req->tokens[req->chain.count] = token;
 	*rkey = desc.mr.rkey;
 	return 0;
@@ -130,21 +141,23 @@ static int ds_req_fill_sges(struct ds_req *req, struct ib_send_wr *wr, u32 *sge,
 
 static int ds_req_fill_rdma(struct ds_req *req, const struct ds_op_arg *arg, u64 offset, u32 *sge)
 {
+	bool read = arg->op.opcode == DS_OP_READ;
 	u64 from = arg->op.buf_offset;
-	u32 left = arg->op.length;
+	u32 left = arg->op.length, run;
 	struct ds_wr *wr;
 	int ret;
 
 	while (left) {
 		wr = &req->chain.wrs[req->chain.count];
-		ret = ds_req_key(req, offset, &wr->rdma.rkey);
+		run = ds_chunk_run(req->keys, offset, left);
+		ret = ds_req_key(req, offset, run, read ? IB_ACCESS_REMOTE_READ : IB_ACCESS_REMOTE_WRITE,
+				 &wr->rdma.rkey);
 		if (ret)
 			return ret;
 		req->chain.count++;
-		wr->wr.opcode = arg->op.opcode == DS_OP_READ ? IB_WR_RDMA_READ : IB_WR_RDMA_WRITE;
+		wr->wr.opcode = read ? IB_WR_RDMA_READ : IB_WR_RDMA_WRITE;
 		wr->rdma.remote_addr = offset;
-		ret = ds_req_fill_sges(req, &wr->wr, sge, arg->buf, from,
-				       ds_chunk_run(req->keys, offset, left));
+		ret = ds_req_fill_sges(req, &wr->wr, sge, arg->buf, from, run);
 		if (ret < 0)
 			return ret;
 		from += ret;
@@ -161,7 +174,7 @@ static int ds_req_fill_atomic(struct ds_req *req, const struct ds_op *op, u64 of
 	struct ib_sge *s = &req->sges[(*sge)++];
 	int ret;
 
-	ret = ds_req_key(req, offset, &wr->atomic.rkey);
+	ret = ds_req_key(req, offset, sizeof(u64), IB_ACCESS_REMOTE_ATOMIC, &wr->atomic.rkey);
 	if (ret)
 		return ret;
 	req->chain.count++;

@@ -16,7 +16,8 @@
  * struct ds_cache - a token cache; private
  * @table: tokens and L1
  * @policy: who is in L1; calls but those of hits are under @lock
- * @lock: within it the table's lock is never taken; taken in process context only
+ * @lock: no other lock is taken within it; the caller's contexts must not interrupt
+ *	each other while they hold it
  */
 struct ds_cache {
 	struct ds_token_table table;
@@ -61,7 +62,7 @@ int ds_cache_get(struct ds_cache *c, u32 token, struct ds_token_desc *out);
  * @c: cache
  * @token: any number
  *
- * Process context.
+ * Takes the lock.
  *
  * Return: 0 if it is in L1 now; -ENOSPC if the policy does not want it there;
  * -ESTALE or -EBADF; -EALREADY, -EBUSY, -EPERM, -EOVERFLOW or -EAGAIN as
