@@ -46,6 +46,10 @@ netlink_o	:= $(patsubst %.cpp,$(lib_obj)/%.o,$(wildcard user/lib/netlink/*.cpp))
 lib_o		:= $(patsubst %.cpp,$(lib_obj)/%.o,$(wildcard user/lib/abi/*.cpp user/lib/btree/*.cpp \
 			user/lib/fabric/*.cpp user/lib/pool/*.cpp user/lib/rdm/*.cpp user/lib/store/*.cpp))
 
+# The simulator is for dsctl and tests; only what uses it needs SIM_LIBS.
+sim_o		:= $(patsubst %.cpp,$(lib_obj)/%.o,$(wildcard user/lib/sim/*.cpp))
+SIM_LIBS	:= -lz -llzma -lzstd
+
 LIB_SO		:= $(LIB_DIR)/libdsuser.so
 LIB_CORE	:= $(LIB_DIR)/libdscore.a
 LIB_NETLINK	:= $(LIB_DIR)/libdsnetlink.a
@@ -76,7 +80,7 @@ $(lib_obj)/%.o: %.c
 $(LIB_CORE): $(core_o)
 $(LIB_NETLINK): $(netlink_o)
 # For unit tests, which look behind the version script.
-$(LIB_INTERNAL): $(lib_o) $(netlink_o) $(core_o)
+$(LIB_INTERNAL): $(lib_o) $(sim_o) $(netlink_o) $(core_o)
 $(LIB_CORE) $(LIB_NETLINK) $(LIB_INTERNAL):
 	@mkdir -p $(@D)
 	@rm -f $@
@@ -141,4 +145,4 @@ $(lib_selftest): user/lib/selftest/selftest.cpp $(lib_stage)/$(LIBDIR)/pkgconfig
 
 ALL += lib-examples
 
--include $(lib_o:.o=.d) $(netlink_o:.o=.d) $(core_o:.o=.d)
+-include $(lib_o:.o=.d) $(sim_o:.o=.d) $(netlink_o:.o=.d) $(core_o:.o=.d)

@@ -14,7 +14,7 @@ DSCTL_OBJ := $(DSCTL_SRC:user/tools/%.cpp=$(lib_out)/obj/tools/%.o)
 DSCTL_CXXFLAGS := -std=c++20 -g -O2 -Wall -Wextra -Werror -MMD -MP \
 	-Iinclude/uapi -Ikernel -Iuser/lib/include -Iuser/lib -DDSCTL_VERSION='"$(DS_VERSION)"' \
 	$(shell pkg-config --cflags libnl-genl-3.0)
-DSCTL_LIBS := $(shell pkg-config --libs libnl-genl-3.0 ncursesw) -libverbs
+DSCTL_LIBS := $(shell pkg-config --libs libnl-genl-3.0 ncursesw) -libverbs $(SIM_LIBS)
 
 .PHONY: dsctl
 dsctl: $(lib_out)/bin/dsctl

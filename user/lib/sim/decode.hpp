@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// From bytes to requests, format by format, and which format it is.
+#pragma once
+
+#include "sim/builder.hpp"
+#include "sim/source.hpp"
+
+namespace ds::sim {
+
+/// The format of what begins so, looking at no more than Source::longest_peek bytes.
+/// Throws Failure (EBADMSG) if no format, or more than one, can be meant.
+Format guess(Source &source);
+
+/// Reads the source to its end. Each throws Failure, as read_trace() says.
+void decode_integers(Source &source, Builder &builder);
+void decode_lis(Source &source, Builder &builder);
+void decode_address(Source &source, Builder &builder, uint32_t block);
+void decode_csv(Source &source, Builder &builder);
+void decode_ds(Source &source, Builder &builder);
+void decode_u32be(Source &source, Builder &builder);
+void decode_u64le(Source &source, Builder &builder);
+void decode_oracle(Source &source, Builder &builder);
+
+/// Header and record of our own format, little-endian.
+struct DsHeader {
+    static constexpr std::string_view magic_text = "DSTRACE1";
+
+    char magic[8];
+    uint32_t version;      ///< 1
+    uint32_t record_size;  ///< sizeof(DsRecord)
+};
+static_assert(sizeof(DsHeader) == 16);
+
+struct DsRecord {
+    uint64_t time_ns;
+    uint32_t handle;
+    uint8_t operation;  ///< enum Operation
+    uint8_t tier;       ///< that answered: 0 unknown, 1 to 3
+    uint16_t zero;
+};
+static_assert(sizeof(DsRecord) == 16);
+
+/// libCacheSim's oracleGeneral, packed.
+struct [[gnu::packed]] OracleRecord {
+    uint32_t seconds;
+    uint64_t id;
+    uint32_t size;
+    int64_t next;  ///< number of the next request of the object, -1 if there is none
+};
+static_assert(sizeof(OracleRecord) == 24);
+
+}  // namespace ds::sim

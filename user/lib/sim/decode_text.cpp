@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <charconv>
+#include <optional>
+
+#include "sim/decode.hpp"
+
+namespace ds::sim {
+namespace {
+
+constexpr uint64_t ns_per_second = 1'000'000'000;
+
+std::optional<uint64_t> number(std::string_view text) {
+    int base = text.starts_with("0x") ? 16 : 10;
+    uint64_t value = 0;
+
+    if (base == 16)
+        text.remove_prefix(2);
+    auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
+    if (error != std::errc() || stop != text.data() + text.size())
+        return std::nullopt;
+    return value;
+}
+
+/// The words of a line; more than there is room for are counted, not kept.
+template <size_t N>
+size_t split(std::string_view line, std::string_view separators,
+             std::array<std::string_view, N> &words) {
+    bool blanks = separators != ",";
+    size_t count = 0;
+
+    while (!line.empty()) {
+        size_t length = std::min(line.find_first_of(separators), line.size());
+        if (length > 0 || !blanks) {
+            if (count < N)
+                words[count] = line.substr(0, length);
+            count++;
+        }
+        line.remove_prefix(std::min(length + 1, line.size()));
+    }
+    return count;
+}
+
+constexpr struct {
+    std::string_view name;
+    Operation op;
+} operations[] = {
+    {"read", Operation::read},     {"r", Operation::read},    {"get", Operation::read},
+    {"28", Operation::read},       {"88", Operation::read},  // SCSI, hexadecimal
+    {"write", Operation::write},   {"w", Operation::write},   {"set", Operation::write},
+    {"update", Operation::write},  {"2a", Operation::write},  {"8a", Operation::write},
+    {"create", Operation::create}, {"free", Operation::free},
+};
+
+std::optional<Operation> operation(std::string_view name) {
+    for (const auto &row : operations)
+        if (row.name == name)
+            return row.op;
+    return std::nullopt;
+}
+
+/// Which column is what. Without a header: handle, operation, time_ns.
+struct Columns {
+    static constexpr size_t most = 16;
+    static constexpr size_t none = SIZE_MAX;
+
+    size_t object = 0;
+    size_t operation = 1;
+    size_t time = 2;
+    uint64_t ns_per_unit = 1;
+    size_t count = 3;
+    bool header = false;
+
+    static std::optional<Columns> of_header(std::string_view line);
+};
+
+std::optional<Columns> Columns::of_header(std::string_view line) {
+    std::array<std::string_view, most> names;
+    std::optional<size_t> object, operation;
+    Columns columns;
+
+    columns.count = split(line, ",", names);
+    columns.time = none;
+    columns.header = true;
+    for (size_t i = 0; i < std::min(columns.count, most); i++) {
+        std::string_view name = names[i];
+        if (name == "handle" || name == "lbn" || name == "obj_id" || name == "id")
+            object = i;
+        else if (name == "operation" || name == "op")
+            operation = i;
+        else if (name == "time_ns" || name == "time")
+            columns.time = i, columns.ns_per_unit = name == "time" ? ns_per_second : 1;
+    }
+    if (!object || !operation || columns.count > most)
+        return std::nullopt;
+    columns.object = *object;
+    columns.operation = *operation;
+    return columns;
+}
+
+}  // namespace
+
+void decode_integers(Source &source, Builder &builder) {
+    bool marked = true;
+
+    for (std::string_view line; source.line(line);) {
+        // The traces of LIRS have marks between requests; alone they would be a file without end.
+        if (line == "*" && !marked) {
+            marked = true;
+            continue;
+        }
+        auto key = number(line);
+        if (!key)
+            source.fail_line("is not a number");
+        builder.add(*key, Operation::read);
+        marked = false;
+    }
+}
+
+void decode_lis(Source &source, Builder &builder) {
+    std::array<std::string_view, 4> word;
+
+    for (std::string_view line; source.line(line);) {
+        if (split(line, " \t", word) != 4)
+            source.fail_line("is not four numbers: start, count and two more");
+        auto start = number(word[0]), count = number(word[1]);
+        if (!start || !count || *count == 0 || *start + *count < *start)
+            source.fail_line("is not four numbers: start, count and two more");
+        for (uint64_t i = 0; i < *count; i++)
+            builder.add(*start + i, Operation::read);
+    }
+}
+
+void decode_address(Source &source, Builder &builder, uint32_t block) {
+    std::array<std::string_view, 3> word;
+
+    for (std::string_view line; source.line(line);) {
+        bool three = split(line, " \t", word) == 3;
+        if (!three || (word[0] != "l" && word[0] != "s") || !word[1].starts_with("0x") ||
+            !number(word[1]))
+            source.fail_line("is not a load or store: l or s, 0xADDRESS and a number");
+        builder.add(*number(word[1]) / block, word[0] == "s" ? Operation::write : Operation::read);
+    }
+}
+
+void decode_csv(Source &source, Builder &builder) {
+    std::array<std::string_view, Columns::most> word;
+    Columns columns;
+    bool first = true;
+
+    for (std::string_view line; source.line(line); first = false) {
+        if (auto named = first ? Columns::of_header(line) : std::nullopt) {
+            columns = *named;
+            continue;
+        }
+        size_t count = split(line, ",", word);
+        if (first) {
+            columns.count = count;
+            if (count == 2)
+                columns.time = Columns::none;
+        }
+        if (count != columns.count || count < 2 || (!columns.header && count > 3))
+            source.fail_line("has another number of columns");
+        auto key = number(word[columns.object]);
+        auto op = operation(word[columns.operation]);
+        if (!key)
+            source.fail_line("names no object by a number");
+        if (!op)
+            source.fail_line("has no operation: read, write, create or free");
+        if (columns.time == Columns::none) {
+            builder.add(*key, *op);
+            continue;
+        }
+        auto time = number(word[columns.time]);
+        if (!time || *time > UINT64_MAX / columns.ns_per_unit)
+            source.fail_line("has no time");
+        builder.add(*key, *op, *time * columns.ns_per_unit);
+    }
+}
+
+}  // namespace ds::sim

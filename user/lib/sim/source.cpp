@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/source.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include <ds/result.hpp>
+
+#include "fabric/fd.hpp"
+
+namespace ds::sim {
+namespace {
+
+class PlainFile : public Stream {
+public:
+    explicit PlainFile(const std::string &path)
+        : path_(path), fd_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+        if (!fd_.open())
+            fail("open");
+    }
+
+    size_t read(std::span<uint8_t> buffer) override {
+        size_t done = 0;
+
+        while (done < buffer.size()) {
+            ssize_t n = ::read(fd_.get(), buffer.data() + done, buffer.size() - done);
+            if (n < 0 && errno == EINTR)
+                continue;
+            if (n < 0)
+                fail("read");
+            if (n == 0)
+                break;
+            done += static_cast<size_t>(n);
+        }
+        return done;
+    }
+
+private:
+    [[noreturn]] void fail(const char *what) const {
+        int code = errno;
+        throw Failure(Error::from(
+            code, std::string("Cannot ") + what + " '" + path_ + "': " + strerror(code) + "."));
+    }
+
+    std::string path_;
+    fabric::Fd fd_;
+};
+
+}  // namespace
+
+Source::Source(const std::string &path)
+    : path_(path),
+      stream_(unpacked(std::make_unique<PlainFile>(path), path)),
+      buffer_(2 * longest_peek) {}
+
+std::span<const uint8_t> Source::peek(size_t size) {
+    if (end_ - begin_ < size) {
+        std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
+        before_ += begin_;
+        end_ -= begin_;
+        begin_ = 0;
+        end_ += stream_->read(std::span(buffer_).subspan(end_));
+    }
+    return std::span(buffer_).subspan(begin_, std::min(size, end_ - begin_));
+}
+
+bool Source::line(std::string_view &text) {
+    auto bytes = peek(longest_line + 1);
+
+    if (bytes.empty())
+        return false;
+    lines_++;
+    const void *stop = std::memchr(bytes.data(), '\n', bytes.size());
+    size_t length = stop ? static_cast<size_t>(static_cast<const uint8_t *>(stop) - bytes.data())
+                         : bytes.size();
+    if (length > longest_line)
+        fail_line("is longer than any line of a trace");
+    text = {reinterpret_cast<const char *>(bytes.data()), length};
+    skip(length + (stop ? 1 : 0));
+    if (text.ends_with('\r'))
+        text.remove_suffix(1);
+    return true;
+}
+
+void Source::fail_line(const std::string &what) const {
+    throw Failure({EBADMSG, "Line " + std::to_string(lines_) + " of '" + path_ + "' " + what + ".",
+                   "Check the file, or name its format.", false});
+}
+
+void Source::fail_byte(const std::string &what) const {
+    throw Failure({EBADMSG,
+                   "'" + path_ + "' " + what + " at byte " + std::to_string(before_ + begin_) + ".",
+                   "Check the file, or name its format.", false});
+}
+
+}  // namespace ds::sim

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bytes of a file, unpacked on the way: gzip, xz and zstd are known by their first bytes.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ds::sim {
+
+/// Bytes from somewhere.
+class Stream {
+public:
+    virtual ~Stream() = default;
+
+    /// Fills the buffer as far as there is something; less means that it was the end.
+    virtual size_t read(std::span<uint8_t> buffer) = 0;
+};
+
+/// @p packed without its compression. Its read() throws Failure (EBADMSG) if the data is
+/// damaged or ends too early; @p path is for that message.
+std::unique_ptr<Stream> unpacked(std::unique_ptr<Stream> packed, const std::string &path);
+
+/// What a decoder reads from. Offsets count unpacked bytes.
+class Source {
+public:
+    static constexpr size_t longest_peek = 256 << 10;
+
+    /// Throws Failure if the file cannot be opened.
+    explicit Source(const std::string &path);
+
+    /// The next bytes, at most longest_peek; fewer than asked for only before the end.
+    std::span<const uint8_t> peek(size_t size);
+    void skip(size_t size) { begin_ += size; }
+
+    /// The next line without its end; false at the end of the file.
+    bool line(std::string_view &text);
+
+    /// Failure (EBADMSG) that names the file and the line or record that was read last.
+    [[noreturn]] void fail_line(const std::string &what) const;
+    [[noreturn]] void fail_byte(const std::string &what) const;
+
+    const std::string &path() const { return path_; }
+
+private:
+    static constexpr size_t longest_line = 4096;
+
+    std::string path_;
+    std::unique_ptr<Stream> stream_;
+    std::vector<uint8_t> buffer_;
+    size_t begin_ = 0, end_ = 0;  // of what is in the buffer
+    uint64_t before_ = 0;         // bytes of the file in front of it
+    uint64_t lines_ = 0;
+};
+
+}  // namespace ds::sim

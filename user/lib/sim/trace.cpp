@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/trace.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+
+#include "sim/decode.hpp"
+
+namespace ds::sim {
+namespace {
+
+constexpr struct {
+    Format format;
+    std::string_view name;
+} formats[] = {
+    {Format::guess, "guess"},       {Format::ds, "ds"},       {Format::csv, "csv"},
+    {Format::integers, "integers"}, {Format::lis, "lis"},     {Format::address, "address"},
+    {Format::u32be, "u32be"},       {Format::u64le, "u64le"}, {Format::oracle, "oracle"},
+};
+
+void decode(Source &source, Builder &builder, Format format, const ReadOptions &options) {
+    switch (format) {
+    case Format::ds:
+        return decode_ds(source, builder);
+    case Format::csv:
+        return decode_csv(source, builder);
+    case Format::integers:
+        return decode_integers(source, builder);
+    case Format::lis:
+        return decode_lis(source, builder);
+    case Format::address:
+        return decode_address(source, builder, options.block);
+    case Format::u32be:
+        return decode_u32be(source, builder);
+    case Format::u64le:
+        return decode_u64le(source, builder);
+    case Format::oracle:
+        return decode_oracle(source, builder);
+    case Format::guess:
+        break;
+    }
+}
+
+}  // namespace
+
+std::string_view name_of(Format format) {
+    for (const auto &row : formats)
+        if (row.format == format)
+            return row.name;
+    return "";
+}
+
+Format format_of(std::string_view name) {
+    for (const auto &row : formats)
+        if (row.name == name)
+            return row.format;
+    throw Failure({EINVAL, "There is no trace format '" + std::string(name) + "'.",
+                   "Choose from " + format_names() + ".", false});
+}
+
+std::string format_names() {
+    std::string names;
+
+    for (const auto &row : formats)
+        names += (names.empty() ? "" : "|") + std::string(row.name);
+    return names;
+}
+
+uint64_t Trace::accesses() const {
+    return static_cast<uint64_t>(
+        std::count_if(requests.begin(), requests.end(), [](Request r) { return r.access(); }));
+}
+
+uint64_t Trace::writes() const {
+    return static_cast<uint64_t>(std::count_if(requests.begin(), requests.end(),
+                                               [](Request r) { return r.op == Operation::write; }));
+}
+
+Trace read_trace(const std::string &path, const ReadOptions &options) {
+    Source source(path);
+    Builder builder(path, options);
+    Format format = options.format == Format::guess ? guess(source) : options.format;
+
+    decode(source, builder, format, options);
+    return std::move(builder).finish(format);
+}
+
+void write_trace(const std::string &path, const Trace &trace) {
+    std::unique_ptr<FILE, int (*)(FILE *)> file(fopen(path.c_str(), "we"), fclose);
+    auto fail = [&] {
+        throw Failure(Error::from(
+            errno, "Cannot write '" + path + "': " + std::string(strerror(errno)) + "."));
+    };
+    auto write = [&](const void *data, size_t size) {
+        if (fwrite(data, size, 1, file.get()) != 1)
+            fail();
+    };
+    DsHeader header{{}, 1, sizeof(DsRecord)};
+
+    if (!file)
+        fail();
+    DsHeader::magic_text.copy(header.magic, sizeof(header.magic));
+    write(&header, sizeof(header));
+    for (size_t i = 0; i < trace.requests.size(); i++) {
+        Request r = trace.requests[i];
+        uint64_t key = trace.keys[r.id];
+        if (key > UINT32_MAX)
+            throw Failure({EOVERFLOW,
+                           "Object " + std::to_string(key) + " has no handle of 32 bits.",
+                           "Number the objects of the trace anew.", false});
+        DsRecord record{trace.time_ns.empty() ? i : trace.time_ns[i], static_cast<uint32_t>(key),
+                        static_cast<uint8_t>(r.op), 0, 0};
+        write(&record, sizeof(record));
+    }
+    if (fflush(file.get()) != 0)
+        fail();
+}
+
+}  // namespace ds::sim

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <lzma.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <new>
+
+#include <ds/result.hpp>
+
+#include "sim/source.hpp"
+
+namespace ds::sim {
+namespace {
+
+constexpr uint64_t most_memory = 256 << 20;  // that a file may make a decoder take
+
+/// What a step of a decoder reads and writes; it moves both on.
+struct Room {
+    std::span<const uint8_t> in;
+    std::span<uint8_t> out;
+};
+
+/// Runs a decoder over a file of one compressed piece or more.
+class Unpacker : public Stream {
+public:
+    Unpacker(std::unique_ptr<Stream> packed, std::string path)
+        : packed_(std::move(packed)), path_(std::move(path)), buffer_(64 << 10) {}
+
+    size_t read(std::span<uint8_t> buffer) override {
+        Room room{{}, buffer};
+
+        while (!room.out.empty()) {
+            if (left_.empty() && !at_end_)
+                refill();
+            if (left_.empty() && at_end_ && complete_)
+                break;
+            room.in = left_;
+            size_t before = room.out.size();
+            complete_ = step(room);
+            // Without input, a decoder that still has output gives some.
+            if (left_.empty() && at_end_ && !complete_ && room.out.size() == before)
+                fail("ends in the middle of its compressed data");
+            left_ = room.in;
+        }
+        return buffer.size() - room.out.size();
+    }
+
+protected:
+    /// Decodes as much as it can; true if that was the end of a piece.
+    virtual bool step(Room &room) = 0;
+
+    [[noreturn]] void fail(const char *what) const {
+        throw Failure({EBADMSG,
+                       "'" + path_ + "' " + what + ", near byte " +
+                           std::to_string(taken_ - left_.size()) + " of the compressed file.",
+                       "Get the file again, from where it came.", false});
+    }
+    [[noreturn]] void damaged() const { fail("is damaged"); }
+
+private:
+    void refill() {
+        size_t size = packed_->read(buffer_);
+        taken_ += size;
+        at_end_ = size < buffer_.size();
+        left_ = std::span(buffer_).first(size);
+    }
+
+    std::unique_ptr<Stream> packed_;
+    std::string path_;
+    std::vector<uint8_t> buffer_;
+    std::span<const uint8_t> left_;
+    uint64_t taken_ = 0;
+    bool at_end_ = false;
+    bool complete_ = false;
+};
+
+class Gzip : public Unpacker {
+public:
+    Gzip(std::unique_ptr<Stream> packed, const std::string &path)
+        : Unpacker(std::move(packed), path) {
+        if (inflateInit2(&z_, 15 + 16) != Z_OK)
+            throw std::bad_alloc();
+    }
+    ~Gzip() override { inflateEnd(&z_); }
+
+protected:
+    bool step(Room &room) override {
+        z_.next_in = const_cast<uint8_t *>(room.in.data());
+        z_.avail_in = static_cast<uInt>(room.in.size());
+        z_.next_out = room.out.data();
+        z_.avail_out = static_cast<uInt>(room.out.size());
+        int rc = inflate(&z_, Z_NO_FLUSH);
+        if (rc != Z_OK && rc != Z_STREAM_END && rc != Z_BUF_ERROR)
+            damaged();
+        room = {room.in.last(z_.avail_in), room.out.last(z_.avail_out)};
+        if (rc != Z_STREAM_END)
+            return false;
+        inflateReset(&z_);
+        return true;
+    }
+
+private:
+    z_stream z_{};
+};
+
+class Xz : public Unpacker {
+public:
+    Xz(std::unique_ptr<Stream> packed, const std::string &path)
+        : Unpacker(std::move(packed), path) {
+        begin();
+    }
+    ~Xz() override { lzma_end(&x_); }
+
+protected:
+    bool step(Room &room) override {
+        x_.next_in = room.in.data();
+        x_.avail_in = room.in.size();
+        x_.next_out = room.out.data();
+        x_.avail_out = room.out.size();
+        lzma_ret rc = lzma_code(&x_, LZMA_RUN);
+        if (rc == LZMA_MEM_ERROR)
+            throw std::bad_alloc();
+        if (rc == LZMA_MEMLIMIT_ERROR)
+            fail("needs too much memory to be unpacked");
+        if (rc != LZMA_OK && rc != LZMA_STREAM_END && rc != LZMA_BUF_ERROR)
+            damaged();
+        room = {room.in.last(x_.avail_in), room.out.last(x_.avail_out)};
+        if (rc != LZMA_STREAM_END)
+            return false;
+        begin();
+        return true;
+    }
+
+private:
+    void begin() {
+        if (lzma_stream_decoder(&x_, most_memory, 0) != LZMA_OK)
+            throw std::bad_alloc();
+    }
+
+    lzma_stream x_ = LZMA_STREAM_INIT;
+};
+
+class Zstd : public Unpacker {
+public:
+    Zstd(std::unique_ptr<Stream> packed, const std::string &path)
+        : Unpacker(std::move(packed), path), z_(ZSTD_createDStream(), ZSTD_freeDStream) {
+        if (!z_)
+            throw std::bad_alloc();
+    }
+
+protected:
+    bool step(Room &room) override {
+        ZSTD_inBuffer in{room.in.data(), room.in.size(), 0};
+        ZSTD_outBuffer out{room.out.data(), room.out.size(), 0};
+        size_t rc = ZSTD_decompressStream(z_.get(), &out, &in);
+        if (ZSTD_isError(rc))
+            damaged();
+        room = {room.in.subspan(in.pos), room.out.subspan(out.pos)};
+        return rc == 0;
+    }
+
+private:
+    std::unique_ptr<ZSTD_DStream, decltype(&ZSTD_freeDStream)> z_;
+};
+
+/// Bytes that were looked at, then the rest.
+class Again : public Stream {
+public:
+    Again(std::vector<uint8_t> first, std::unique_ptr<Stream> rest)
+        : first_(std::move(first)), rest_(std::move(rest)) {}
+
+    size_t read(std::span<uint8_t> buffer) override {
+        size_t size = std::min(buffer.size(), first_.size());
+
+        std::copy_n(first_.begin(), size, buffer.begin());
+        first_.erase(first_.begin(), first_.begin() + static_cast<ptrdiff_t>(size));
+        return size + rest_->read(buffer.subspan(size));
+    }
+
+private:
+    std::vector<uint8_t> first_;
+    std::unique_ptr<Stream> rest_;
+};
+
+}  // namespace
+
+std::unique_ptr<Stream> unpacked(std::unique_ptr<Stream> packed, const std::string &path) {
+    using namespace std::string_view_literals;
+    std::vector<uint8_t> first(6);
+
+    first.resize(packed->read(first));
+    std::string magic(first.begin(), first.end());
+    auto whole = std::make_unique<Again>(std::move(first), std::move(packed));
+    if (magic.starts_with("\x1f\x8b"sv))
+        return std::make_unique<Gzip>(std::move(whole), path);
+    if (magic.starts_with("\xfd"
+                          "7zXZ\0"sv))
+        return std::make_unique<Xz>(std::move(whole), path);
+    if (magic.starts_with("\x28\xb5\x2f\xfd"sv))
+        return std::make_unique<Zstd>(std::move(whole), path);
+    return whole;
+}
+
+}  // namespace ds::sim
