@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is kept in a cache of so many entries: the references that a policy is compared with.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "sim/trace.hpp"
+
+namespace ds::sim {
+
+class Policy {
+public:
+    virtual ~Policy() = default;
+
+    /// One access to an object, as which it may come into the cache. True for a hit.
+    virtual bool access(uint32_t id) = 0;
+};
+
+struct PolicyKind {
+    std::string_view name;
+    std::string_view summary;
+    std::unique_ptr<Policy> (*make)(uint32_t capacity, uint32_t percent, const Trace &trace);
+    uint32_t percent;  ///< default of the number that may stand behind the name, 0: none may
+};
+
+/// All of them. The last one is OPT, which knows the future.
+std::span<const PolicyKind> policies();
+
+/// A policy for one pass over a trace. Its name may have a share behind it: w-tinylfu:1 has a
+/// window of 1 %. Throws Failure (EINVAL) for a name that there is not, and a capacity of 0.
+std::unique_ptr<Policy> make_policy(std::string_view name, uint32_t capacity, const Trace &trace);
+
+/// How many of the trace's accesses hit in an empty cache.
+uint64_t hits(Policy &policy, const Trace &trace);
+inline uint64_t hits(std::string_view name, uint32_t capacity, const Trace &trace) {
+    return hits(*make_policy(name, capacity, trace), trace);
+}
+
+// One file each.
+std::unique_ptr<Policy> make_lru(uint32_t capacity, uint32_t, const Trace &trace);
+std::unique_ptr<Policy> make_fifo(uint32_t capacity, uint32_t, const Trace &trace);
+std::unique_ptr<Policy> make_clock(uint32_t capacity, uint32_t, const Trace &trace);
+std::unique_ptr<Policy> make_sieve(uint32_t capacity, uint32_t, const Trace &trace);
+std::unique_ptr<Policy> make_s3fifo(uint32_t capacity, uint32_t, const Trace &trace);
+std::unique_ptr<Policy> make_2q(uint32_t capacity, uint32_t, const Trace &trace);
+std::unique_ptr<Policy> make_arc(uint32_t capacity, uint32_t, const Trace &trace);
+std::unique_ptr<Policy> make_lirs(uint32_t capacity, uint32_t, const Trace &trace);
+std::unique_ptr<Policy> make_wtinylfu(uint32_t capacity, uint32_t window, const Trace &trace);
+std::unique_ptr<Policy> make_lfu(uint32_t capacity, uint32_t, const Trace &trace);
+std::unique_ptr<Policy> make_opt(uint32_t capacity, uint32_t, const Trace &trace);
+
+}  // namespace ds::sim

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// ARC (Megiddo and Modha, FAST 2003): T1 and T2 hold what was used once and more often, B1 and
+// B2 remember what left them.
+#include <algorithm>
+
+#include "sim/lists.hpp"
+#include "sim/policy.hpp"
+
+namespace ds::sim {
+namespace {
+
+class Arc : public Policy {
+public:
+    Arc(uint32_t capacity, uint32_t uniques)
+        : capacity_(capacity), lists_(uniques, 4), where_(uniques, nowhere) {}
+
+    bool access(uint32_t id) override {
+        switch (where_[id]) {
+        case t1:
+        case t2:
+            put(t2, id);
+            return true;
+        case b1:
+            target_ = std::min(capacity_, target_ + share(b2, b1));
+            replace(false);
+            put(t2, id);
+            return false;
+        case b2:
+            target_ -= std::min(target_, share(b1, b2));
+            replace(true);
+            put(t2, id);
+            return false;
+        case nowhere:
+            make_room();
+            put(t1, id);
+        }
+        return false;
+    }
+
+private:
+    enum List : uint8_t { t1, t2, b1, b2, nowhere };
+
+    void put(List list, uint32_t id) {
+        if (where_[id] != nowhere)
+            lists_.remove(where_[id], id);
+        where_[id] = list;
+        if (list != nowhere)
+            lists_.push_front(list, id);
+    }
+
+    uint32_t share(List other, List own) const {
+        return std::max(1u, lists_.size(other) / lists_.size(own));
+    }
+
+    /// Moves one from T1 or T2 into the memory behind it.
+    void replace(bool of_b2) {
+        uint32_t once = lists_.size(t1);
+
+        if (once > 0 && (once > target_ || (of_b2 && once == target_)))
+            put(b1, lists_.back(t1));
+        else
+            put(b2, lists_.back(t2));
+    }
+
+    void make_room() {
+        uint32_t once = lists_.size(t1) + lists_.size(b1);
+        uint32_t all = once + lists_.size(t2) + lists_.size(b2);
+
+        if (once == capacity_) {
+            if (lists_.size(t1) == capacity_)
+                return put(nowhere, lists_.back(t1));
+            put(nowhere, lists_.back(b1));
+            replace(false);
+        } else if (all >= capacity_) {
+            if (all == 2 * capacity_)
+                put(nowhere, lists_.back(b2));
+            replace(false);
+        }
+    }
+
+    uint32_t capacity_;
+    uint32_t target_ = 0;  // size of T1
+    Lists lists_;
+    std::vector<List> where_;
+};
+
+}  // namespace
+
+std::unique_ptr<Policy> make_arc(uint32_t capacity, uint32_t, const Trace &trace) {
+    return std::make_unique<Arc>(capacity, trace.uniques);
+}
+
+}  // namespace ds::sim
