@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/compare.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+namespace ds::sim {
+namespace {
+
+constexpr std::string_view ceiling = "opt";
+
+/// Runs work(0) to work(count - 1), each once. The first exception is thrown again.
+template <class Work>
+void in_parallel(size_t count, unsigned threads, Work &&work) {
+    std::atomic<size_t> next = 0;
+    std::exception_ptr failure;
+    std::mutex mutex;
+    auto run = [&] {
+        try {
+            for (size_t i; (i = next++) < count;)
+                work(i);
+        } catch (...) {
+            std::lock_guard lock(mutex);
+            failure = std::current_exception();
+            next = count;
+        }
+    };
+    {
+        std::vector<std::jthread> others;
+        for (size_t i = 1; i < std::min<size_t>(threads, count); i++)
+            others.emplace_back(run);
+        run();
+    }
+    if (failure)
+        std::rethrow_exception(failure);
+}
+
+void rank(Cell &cell, std::span<const std::string> policies) {
+    cell.ranks.resize(policies.size());
+    cell.best = policies.size();
+    for (size_t p = 0; p < policies.size(); p++) {
+        double better = 0, equal = 0;
+        if (policies[p] == ceiling)
+            continue;
+        for (size_t other = 0; other < policies.size(); other++) {
+            if (policies[other] == ceiling)
+                continue;
+            better += cell.hits[other] > cell.hits[p];
+            equal += cell.hits[other] == cell.hits[p];
+        }
+        cell.ranks[p] = 1 + better + (equal - 1) / 2;
+        if (better == 0 && cell.best == policies.size())
+            cell.best = p;
+    }
+    // OPT alone is the best of those that were asked for.
+    cell.best = std::min(cell.best, policies.size() - 1);
+}
+
+std::optional<double> mean_rank(const std::vector<Cell> &cells, size_t policy) {
+    double sum = 0, count = 0;
+
+    for (const Cell &cell : cells) {
+        if (!cell.ranked || !cell.ranks[policy])
+            continue;
+        sum += *cell.ranks[policy];
+        count++;
+    }
+    return count > 0 ? std::optional(sum / count) : std::nullopt;
+}
+
+}  // namespace
+
+Comparison compare(std::span<const Trace> traces, std::span<const uint32_t> capacities,
+                   std::span<const std::string> policies, unsigned threads,
+                   std::atomic<uint64_t> *progress) {
+    Comparison result{{policies.begin(), policies.end()}, {}, {}, {}};
+
+    for (const std::string &policy : policies)
+        make_policy(policy, 1, Trace());
+    for (size_t t = 0; t < traces.size(); t++) {
+        result.accesses.push_back(traces[t].accesses());
+        for (uint32_t capacity : capacities)
+            result.cells.push_back({t,
+                                    capacity,
+                                    2 * uint64_t(capacity) <= traces[t].uniques &&
+                                        20 * uint64_t(capacity) <= result.accesses[t],
+                                    std::vector<uint64_t>(policies.size()),
+                                    {},
+                                    0});
+    }
+    in_parallel(result.cells.size() * policies.size(), threads, [&](size_t i) {
+        Cell &cell = result.cells[i / policies.size()];
+        size_t policy = i % policies.size();
+        cell.hits[policy] = hits(policies[policy], cell.capacity, traces[cell.trace]);
+        if (progress)
+            ++*progress;
+    });
+    for (Cell &cell : result.cells)
+        rank(cell, policies);
+    for (size_t p = 0; p < policies.size(); p++)
+        result.mean_ranks.push_back(mean_rank(result.cells, p));
+    return result;
+}
+
+}  // namespace ds::sim

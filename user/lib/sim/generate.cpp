@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/generate.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+#include "sim/builder.hpp"
+
+namespace ds::sim {
+namespace {
+
+/// The distributions of the standard library differ between libraries; the engine does not.
+class Random {
+public:
+    explicit Random(uint64_t seed) : engine_(seed) {}
+
+    uint32_t below(uint32_t bound) {
+        return static_cast<uint32_t>((engine_() >> 32) * uint64_t(bound) >> 32);
+    }
+    /// 0 or more, below 1.
+    double share() { return static_cast<double>(engine_() >> 11) * 0x1p-53; }
+    bool chance(double share) { return this->share() < share; }
+
+private:
+    std::mt19937_64 engine_;
+};
+
+/// Ranks from 0, the n-th with a weight of 1 / n^alpha.
+class Zipf {
+public:
+    Zipf(uint32_t count, double alpha) : sums_(count) {
+        double sum = 0;
+        for (uint32_t n = 0; n < count; n++)
+            sums_[n] = sum += std::pow(n + 1, -alpha);
+    }
+
+    uint32_t operator()(Random &random) const {
+        auto at = std::upper_bound(sums_.begin(), sums_.end(), random.share() * sums_.back());
+        return static_cast<uint32_t>(std::min(at, sums_.end() - 1) - sums_.begin());
+    }
+
+private:
+    std::vector<double> sums_;
+};
+
+class Generator {
+public:
+    explicit Generator(const Recipe &recipe)
+        : recipe_(recipe), random_(recipe.seed), builder_("generated", {}) {}
+
+    void zipf() {
+        Zipf rank(recipe_.objects, recipe_.alpha);
+        while (left())
+            add(rank(random_));
+    }
+
+    void scan() {
+        while (left())
+            add(made_);
+    }
+
+    void loop() {
+        while (left())
+            add(made_ % recipe_.objects);
+    }
+
+    /// Each working set has as many objects, and none of them in common with another.
+    void phases() {
+        Zipf rank(recipe_.objects, recipe_.alpha);
+        while (left()) {
+            uint64_t phase = made_ * recipe_.phases / recipe_.requests;
+            add(phase * recipe_.objects + rank(random_));
+        }
+    }
+
+    /// Scans over objects that nobody asks for again, each as long as a quarter of the others.
+    void mixture() {
+        Zipf rank(recipe_.objects, recipe_.alpha);
+        uint64_t length = std::max(1u, recipe_.objects / 4), next = recipe_.objects;
+        double share = recipe_.scans / static_cast<double>(length);
+        // Of all requests, not of those between scans.
+        double begin = share / (1 - recipe_.scans + share);
+
+        while (left()) {
+            if (!random_.chance(begin)) {
+                add(rank(random_));
+                continue;
+            }
+            for (uint64_t i = 0; i < length && left(); i++)
+                add(next++);
+        }
+    }
+
+    /// A request of a QP touches its own token, its CQ's, its PD's and one of its four MRs':
+    /// two QPs share a CQ, four a PD, as in QP:MR:CQ:PD = 4:16:2:1.
+    void fanout() {
+        for (uint64_t number = 0; left(); number++) {
+            uint32_t qp = recipe_.random ? random_.below(recipe_.objects)
+                                         : static_cast<uint32_t>(number % recipe_.objects);
+            for (uint64_t handle : {token(3, qp), token(2, qp / 2), token(0, qp / 4),
+                                    token(1, 4 * qp + random_.below(4))})
+                if (left())
+                    add(handle);
+        }
+    }
+
+    Trace finish() && { return std::move(builder_).finish(Format::ds); }
+
+private:
+    bool left() const { return made_ < recipe_.requests; }
+
+    void add(uint64_t key) {
+        bool write = recipe_.writes > 0 && random_.chance(recipe_.writes);
+        builder_.add(key, write ? Operation::write : Operation::read);
+        made_++;
+    }
+
+    /// As a handle is: two bits of type, eight of generation, the index.
+    static uint64_t token(uint32_t type, uint32_t index) { return uint64_t(type) << 30 | index; }
+
+    const Recipe &recipe_;
+    Random random_;
+    Builder builder_;
+    uint64_t made_ = 0;
+};
+
+struct Maker {
+    RecipeKind kind;
+    void (Generator::*make)();
+};
+constexpr Maker makers[] = {
+    {{"zipf", "some objects often, most rarely"}, &Generator::zipf},
+    {{"scan", "no object twice"}, &Generator::scan},
+    {{"loop", "all objects in turn, again and again"}, &Generator::loop},
+    {{"phases", "zipf, of other objects from time to time"}, &Generator::phases},
+    {{"mixture", "zipf, with scans in between"}, &Generator::mixture},
+    {{"fanout", "requests of many QPs: each touches the tokens of a QP, a CQ, a PD and an MR"},
+     &Generator::fanout},
+};
+
+void require(bool right, const std::string &sentence) {
+    if (!right)
+        throw Failure({EINVAL, sentence, "Choose a number in this range.", false});
+}
+
+void check(const Recipe &r) {
+    constexpr uint64_t most_qps = 1 << 20;  // four MRs of a QP then have 22 bits
+
+    require(r.requests >= 1 && r.requests <= most_requests, "A trace has 1 to 2^30 requests.");
+    require(r.objects >= 1 && r.objects <= (r.kind == "fanout" ? most_qps : most_requests),
+            "There are 1 to 2^30 objects, or QPs up to 2^20.");
+    require(r.alpha >= 0 && r.alpha <= 10, "The exponent of zipf is 0 to 10.");
+    require(r.phases >= 1 && r.phases <= 1000, "There are 1 to 1000 phases.");
+    require(r.scans >= 0 && r.scans < 1, "The share of scans is 0 or more, below 1.");
+    require(r.writes >= 0 && r.writes <= 1, "The share of writes is 0 to 1.");
+}
+
+}  // namespace
+
+std::vector<RecipeKind> recipe_kinds() {
+    std::vector<RecipeKind> kinds;
+
+    for (const Maker &maker : makers)
+        kinds.push_back(maker.kind);
+    return kinds;
+}
+
+Trace generate(const Recipe &recipe) {
+    check(recipe);
+    for (const Maker &maker : makers) {
+        if (maker.kind.name != recipe.kind)
+            continue;
+        Generator generator(recipe);
+        (generator.*maker.make)();
+        return std::move(generator).finish();
+    }
+    throw Failure({EINVAL, "There is no kind '" + recipe.kind + "' of traces.",
+                   "Choose zipf, scan, loop, phases, mixture or fanout.", false});
+}
+
+}  // namespace ds::sim
