@@ -45,7 +45,7 @@ struct [[gnu::packed]] OracleRecord {
     uint32_t seconds;
     uint64_t id;
     uint32_t size;
-    int64_t next;  ///< number of the next request of the object, -1 if there is none
+    int64_t next;  ///< request of the same object, counted from 0 or 1; -1 if there is none
 };
 static_assert(sizeof(OracleRecord) == 24);
 

@@ -42,7 +42,6 @@ void decode_oracle(Source &source, Builder &builder) {
     int64_t number = 0;
 
     each<OracleRecord>(source, [&](const OracleRecord &r) {
-        // Some writers say "never" by the largest number.
         if (r.next < -1 || (r.next != -1 && r.next <= number))
             source.fail_byte("has no record of this format");
         number++;

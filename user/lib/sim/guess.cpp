@@ -37,18 +37,24 @@ Format of_text(Bytes bytes) {
     return line.find_first_of(" \t") != line.npos ? Format::lis : Format::integers;
 }
 
-/// Times that do not fall, and next requests that are ahead.
+/// Times that do not fall, and next requests that are of the same object, as far as it is seen.
 bool is_oracle(Bytes bytes) {
+    size_t count = bytes.size() / sizeof(OracleRecord);
+    bool more = bytes.size() == Source::longest_peek;
     uint32_t last = 0;
 
-    for (size_t i = 0; i < bytes.size() / sizeof(OracleRecord); i++) {
+    for (size_t i = 0; i < count; i++) {
         auto r = at<OracleRecord>(bytes, i);
-        bool next = r.next == -1 || (r.next > static_cast<int64_t>(i) && r.next >> 40 == 0);
-        if (r.seconds < last || !next)
+        auto next = static_cast<uint64_t>(r.next);
+        auto same = [&](uint64_t n) {
+            return n > i && n < count && at<OracleRecord>(bytes, n).id == r.id;
+        };
+        bool unseen = next >= count && (next == UINT64_MAX || (more && next <= most_requests));
+        if (r.seconds < last || !(unseen || same(next) || same(next - 1)))
             return false;
         last = r.seconds;
     }
-    return bytes.size() >= sizeof(OracleRecord);
+    return count > 0;
 }
 
 /// Do the two halves of 64 bits belong together? Where the first one comes again, so does

@@ -1,0 +1,540 @@
+// SPDX-License-Identifier: Apache-2.0
+// Trace files of each format and packing; and all that can be wrong with them.
+#include <lzma.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <random>
+
+#include "sim/decode.hpp"
+#include "user_sim.hpp"
+
+namespace {
+
+using namespace simtest;
+
+template <class T>
+std::string bytes_of(const T &value) {
+    return {reinterpret_cast<const char *>(&value), sizeof(value)};
+}
+
+std::string be32(std::initializer_list<uint32_t> words) {
+    std::string bytes;
+    for (uint32_t word : words)
+        bytes += bytes_of(htobe32(word));
+    return bytes;
+}
+
+std::string le64(std::initializer_list<uint64_t> words) {
+    std::string bytes;
+    for (uint64_t word : words)
+        bytes += bytes_of(word);
+    return bytes;
+}
+
+std::string ds_header(uint32_t version = 1, uint32_t size = 16) {
+    return "DSTRACE1" + bytes_of(version) + bytes_of(size);
+}
+
+std::string ds_record(uint64_t time, uint32_t handle, uint8_t op, uint8_t tier = 0,
+                      uint16_t zero = 0) {
+    return bytes_of(time) + bytes_of(handle) + bytes_of(op) + bytes_of(tier) + bytes_of(zero);
+}
+
+std::string oracle(uint32_t seconds, uint64_t id, int64_t next) {
+    return bytes_of(OracleRecord{seconds, id, 512, next});
+}
+
+struct Expected {
+    std::vector<uint32_t> ids;
+    std::vector<uint64_t> keys;
+    std::vector<Operation> ops = {};
+    std::vector<uint64_t> times = {};
+};
+
+void check(const Trace &trace, const Expected &expected) {
+    assert_int_equal(trace.requests.size(), expected.ids.size());
+    assert_int_equal(trace.uniques, expected.keys.size());
+    assert_true(trace.keys == expected.keys);
+    assert_true(trace.time_ns == expected.times);
+    for (size_t i = 0; i < expected.ids.size(); i++) {
+        assert_int_equal(trace.requests[i].id, expected.ids[i]);
+        assert_true(trace.requests[i].op ==
+                    (expected.ops.empty() ? Operation::read : expected.ops[i]));
+    }
+}
+
+struct Sample {
+    Format format;
+    std::string content;
+    Expected expected;
+};
+
+constexpr auto read = Operation::read, written = Operation::write;
+constexpr uint64_t s = 1'000'000'000;
+
+/// A tiny file of each format.
+std::vector<Sample> samples() {
+    return {
+        {Format::integers, "7\n9\n*\n7\n0\n", {{0, 1, 0, 2}, {7, 9, 0}}},
+        {Format::integers, "18446744073709551615", {{0}, {UINT64_MAX}}},
+        {Format::lis, "5 3 0 0\n4 2 0 1\n", {{0, 1, 2, 3, 0}, {5, 6, 7, 4}}},
+        {Format::address,
+         "l 0x1fffff50 1\ns 0x1fffff7f 1\r\nl 0x1fffff80 6\n",
+         {{0, 0, 1}, {0x1fffff50 / 64, 0x1fffff80 / 64}, {read, written, read}}},
+        {Format::csv,
+         "version,time,op,size,lbn\n1,100,2a,512,17\n1,101,28,512,18\n1,101,28,512,17\n",
+         {{0, 1, 0}, {17, 18}, {written, read, read}, {100 * s, 101 * s, 101 * s}}},
+        {Format::csv,
+         "handle,operation\n0x40000001,create\n3,update\n3,free\n",
+         {{0, 1, 1}, {0x40000001, 3}, {Operation::create, written, Operation::free}}},
+        {Format::csv, "8,read,5\n8,w,7\n", {{0, 0}, {8}, {read, written}, {5, 7}}},
+        {Format::csv, "8,get\n9,set", {{0, 1}, {8, 9}, {read, written}}},
+        {Format::u32be, be32({1, 2, 1, 3, 0x00ffffff}), {{0, 1, 0, 2, 3}, {1, 2, 3, 0xffffff}}},
+        {Format::u64le, le64({1, uint64_t(1) << 39, 1, 1}), {{0, 1, 0, 0}, {1, uint64_t(1) << 39}}},
+        {Format::oracle,
+         oracle(9, 77, 2) + oracle(9, 78, -1) + oracle(10, 77, -1),
+         {{0, 1, 0}, {77, 78}, {}, {9 * s, 9 * s, 10 * s}}},
+        {Format::oracle, oracle(9, 77, 2) + oracle(9, 77, -1), {{0, 0}, {77}, {}, {9 * s, 9 * s}}},
+        {Format::ds,
+         ds_header() + ds_record(5, 3, 2, 3) + ds_record(6, 3, 1, 1) + ds_record(4, 4, 3),
+         {{0, 0, 1}, {3, 4}, {Operation::create, written, Operation::free}, {5, 6, 4}}},
+    };
+}
+
+using Pack = std::string (*)(const std::string &);
+
+std::string gzipped(const std::string &content) {
+    std::string out(content.size() + 1000, 0);
+    z_stream z{};
+
+    assert_int_equal(deflateInit2(&z, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
+    z.next_in = reinterpret_cast<Bytef *>(const_cast<char *>(content.data()));
+    z.avail_in = static_cast<uInt>(content.size());
+    z.next_out = reinterpret_cast<Bytef *>(out.data());
+    z.avail_out = static_cast<uInt>(out.size());
+    assert_int_equal(deflate(&z, Z_FINISH), Z_STREAM_END);
+    out.resize(z.total_out);
+    deflateEnd(&z);
+    return out;
+}
+
+std::string xzed(const std::string &content) {
+    std::string out(content.size() + 1000, 0);
+    size_t size = 0;
+
+    assert_int_equal(
+        lzma_easy_buffer_encode(0, LZMA_CHECK_CRC32, nullptr,
+                                reinterpret_cast<const uint8_t *>(content.data()), content.size(),
+                                reinterpret_cast<uint8_t *>(out.data()), &size, out.size()),
+        LZMA_OK);
+    out.resize(size);
+    return out;
+}
+
+std::string zstded(const std::string &content) {
+    std::string out(ZSTD_compressBound(content.size()), 0);
+    std::unique_ptr<ZSTD_CCtx, decltype(&ZSTD_freeCCtx)> z(ZSTD_createCCtx(), ZSTD_freeCCtx);
+
+    ZSTD_CCtx_setParameter(z.get(), ZSTD_c_checksumFlag, 1);
+    out.resize(ZSTD_compress2(z.get(), out.data(), out.size(), content.data(), content.size()));
+    return out;
+}
+
+constexpr Pack packs[] = {gzipped, xzed, zstded};
+
+size_t open_files() {
+    auto files = std::filesystem::directory_iterator("/proc/self/fd");
+    return static_cast<size_t>(std::distance(begin(files), end(files)));
+}
+
+ds::Error refused(const std::string &path, const ReadOptions &options = {}) {
+    size_t before = open_files();
+    ds::Error error = error_of([&] { read_trace(path, options); });
+
+    assert_int_equal(open_files(), before);
+    assert_true(has(error.sentence, path) && error.sentence.ends_with("."));
+    assert_false(error.remedy.empty());
+    return error;
+}
+
+void what_cannot_be_opened(void **) {
+    Folder folder;
+
+    assert_int_equal(refused(folder.path("none")).code, ENOENT);
+    assert_int_equal(refused(folder.path("")).code, EISDIR);
+}
+
+void an_empty_file(void **) {
+    Folder folder;
+
+    assert_true(has(refused(folder.file("")).sentence, "empty"));
+    for (const Sample &sample : samples())
+        assert_int_equal(refused(folder.file(""), {.format = sample.format}).code, EBADMSG);
+    for (Pack pack : packs)
+        assert_true(has(refused(folder.file(pack(""))).sentence, "empty"));
+    assert_true(has(refused(folder.file("handle,operation\n")).sentence, "no request"));
+    assert_true(has(refused(folder.file(ds_header())).sentence, "no request"));
+}
+
+/// Each bad line stands behind two good ones.
+void bad_lines(void **) {
+    Folder folder;
+    auto bad = [&](Format format, const std::string &good,
+                   std::initializer_list<std::string> lines) {
+        for (const std::string &line : lines)
+            for (const char *end : {"", "\n", "\n1\n"}) {
+                auto error = refused(folder.file(good + line + end), {.format = format});
+                assert_int_equal(error.code, EBADMSG);
+                assert_true(has(error.sentence, "Line 3 "));
+            }
+    };
+    std::string endless(5000, '1');
+
+    bad(Format::integers, "1\n2\n",
+        {"x", "-1", "1 ", " 1", "1.5", "0x", "18446744073709551616", "**", "*x", endless});
+    bad(Format::integers, "1\n*\n", {"*"});
+    bad(Format::lis, "1 1 0 0\n2 1 0 0\n",
+        {"1", "1 1 0", "1 1 0 0 0", "x 1 0 0", "1 x 0 0", "1 0 0 0", "-1 1 0 0", "1 -1 0 0",
+         "18446744073709551615 1 0 0", "18446744073709551614 2 0 0", endless});
+    bad(Format::address, "l 0x1 1\ns 0x2 1\n",
+        {"x 0x1 1", "l 1 1", "l 0x 1", "l 0x1", "l 0xg 1", "l 0x1 1 1", "l 0x10000000000000000 1"});
+    bad(Format::csv, "1,read\n2,write\n",
+        {"1", "1,read,3", "x,read", ",read", "1,", "1,reads", "-1,read", "1;read"});
+    bad(Format::csv, "handle,operation,time_ns\n1,read,2\n",
+        {"1,read", "1,read,x", "1,read,", "1,read,-1", "1,read,1,1"});
+    bad(Format::csv, "time,op,id\n1,read,2\n", {"18446744074,read,2"});
+}
+
+void no_format_at_all(void **) {
+    Folder folder;
+    std::mt19937 random(1);
+    std::string noise;
+
+    for (int i = 0; i < 4096; i++)
+        noise += static_cast<char>(random());
+    assert_true(has(refused(folder.file("# Traces\n")).sentence, "Line 1 "));
+    assert_true(has(refused(folder.file("QPs,Mpps\n10,1.5\n")).sentence, "Line 1 "));
+    assert_true(
+        has(refused(folder.file("a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,id,op\n")).sentence, "Line 1"));
+    auto error = refused(folder.file(noise));
+    assert_true(has(error.sentence, "cannot be told") && has(error.remedy, "u64le"));
+    // Named, noise is as good as any.
+    assert_int_equal(read_trace(folder.file(noise), {.format = Format::u32be}).requests.size(),
+                     1024);
+    assert_int_equal(error_of([] { format_of("frob"); }).code, EINVAL);
+}
+
+/// Each format as each other one: refused, or read as something, but nothing else happens.
+void wrong_formats(void **) {
+    Folder folder;
+    auto is_number = [](Format format) {
+        return format == Format::u32be || format == Format::u64le;
+    };
+
+    for (const Sample &sample : samples())
+        for (const Sample &other : samples()) {
+            if (other.format == sample.format || is_number(other.format))
+                continue;
+            assert_int_equal(refused(folder.file(sample.content), {.format = other.format}).code,
+                             EBADMSG);
+        }
+}
+
+void truncated_records(void **) {
+    Folder folder;
+    std::map<Format, size_t> sizes = {
+        {Format::u32be, 4}, {Format::u64le, 8}, {Format::oracle, 24}, {Format::ds, 16}};
+
+    for (const Sample &sample : samples()) {
+        if (!sizes.contains(sample.format))
+            continue;
+        size_t size = sizes[sample.format];
+        for (size_t length = 1; length < sample.content.size(); length++) {
+            std::string path = folder.file(sample.content.substr(0, length));
+            if (length % size == 0 && length > (sample.format == Format::ds ? size : 0)) {
+                size_t records = length / size - (sample.format == Format::ds);
+                assert_int_equal(read_trace(path, {.format = sample.format}).requests.size(),
+                                 records);
+                continue;
+            }
+            auto error = refused(path, {.format = sample.format});
+            assert_int_equal(error.code, EBADMSG);
+            if (length % size != 0 && length > size)
+                assert_true(
+                    has(error.sentence, "at byte " + std::to_string(length - length % size)));
+        }
+    }
+}
+
+void our_own_format_is_strict(void **) {
+    Folder folder;
+    auto bad = [&](const std::string &content, const std::string &what) {
+        auto error = refused(folder.file(content), {.format = Format::ds});
+        assert_int_equal(error.code, EBADMSG);
+        assert_true(has(error.sentence, what));
+    };
+    std::string good = ds_record(1, 1, 0);
+
+    bad("DSTRACE2" + ds_header().substr(8) + good, "magic");
+    bad(ds_header(0) + good, "version");
+    bad(ds_header(2) + good, "version");
+    bad(ds_header(1, 24) + good, "version");
+    bad(ds_header() + good + ds_record(1, 1, 4), "at byte 32");
+    bad(ds_header() + good + ds_record(1, 1, 255), "no known kind");
+    bad(ds_header() + good + ds_record(1, 1, 0, 4), "no known kind");
+    bad(ds_header() + good + ds_record(1, 1, 0, 0, 1), "no known kind");
+}
+
+void an_oracle_that_looks_back(void **) {
+    Folder folder;
+
+    for (int64_t next : {int64_t(-2), int64_t(0), int64_t(1), INT64_MIN}) {
+        std::string content = oracle(1, 1, -1) + oracle(1, 2, next);
+        auto error = refused(folder.file(content), {.format = Format::oracle});
+        assert_true(has(error.sentence, "at byte 24"));
+    }
+    std::string never = oracle(1, 1, INT64_MAX);
+    assert_int_equal(read_trace(folder.file(never), {.format = Format::oracle}).requests.size(), 1);
+}
+
+void absurd_sizes(void **) {
+    Folder folder;
+
+    auto error = refused(folder.file("1 1000000000000 0 0\n"), {.most = 1000});
+    assert_int_equal(error.code, EFBIG);
+    assert_true(has(error.sentence, "1000 requests"));
+    assert_int_equal(
+        refused(folder.file("1 1 0 0\n2 18446744073709551612 0 0\n"), {.most = 9}).code, EFBIG);
+    for (const Sample &sample : samples()) {
+        uint64_t count = sample.expected.ids.size();
+        std::string path = folder.file(sample.content);
+        assert_int_equal(read_trace(path, {.most = count}).requests.size(), count);
+        assert_int_equal(refused(path, {.most = count - 1}).code, EFBIG);
+    }
+}
+
+/// 64 MiB from some kilobytes: as requests, as a line, as marks.
+void bombs(void **) {
+    Folder folder;
+
+    for (Pack pack : packs) {
+        std::string zeros = pack(std::string(64 << 20, 0));
+        assert_true(zeros.size() < 100'000);
+        assert_int_equal(refused(folder.file(zeros), {.most = 1 << 20}).code, EFBIG);
+        for (Format format : {Format::integers, Format::lis, Format::address, Format::csv})
+            assert_true(has(refused(folder.file(zeros), {.format = format}).sentence, "Line 1 "));
+    }
+    std::string marks = "1\n";
+    for (int i = 0; i < 1 << 20; i++)
+        marks += "*\n";
+    assert_true(has(refused(folder.file(zstded(marks))).sentence, "Line 3 "));
+    assert_true(has(refused(folder.file(zstded(std::string(1 << 20, '\n')))).sentence, "Line 1 "));
+}
+
+void each_format(void **) {
+    Folder folder;
+
+    for (const Sample &sample : samples()) {
+        std::string path = folder.file(sample.content);
+        Trace guessed = read_trace(path);
+        assert_string_equal(name_of(guessed.format).data(), name_of(sample.format).data());
+        check(guessed, sample.expected);
+        check(read_trace(path, {.format = sample.format}), sample.expected);
+        assert_true(format_of(name_of(sample.format)) == sample.format);
+    }
+}
+
+void each_packing(void **) {
+    Folder folder;
+
+    for (const Sample &sample : samples())
+        for (Pack pack : packs) {
+            check(read_trace(folder.file(pack(sample.content))), sample.expected);
+            // Two pieces behind each other are one file.
+            size_t half = sample.content.size() / 2;
+            check(read_trace(folder.file(pack(sample.content.substr(0, half)) +
+                                         pack(sample.content.substr(half)))),
+                  sample.expected);
+        }
+}
+
+/// Longer than all buffers, and not of one piece of them.
+void a_long_file(void **) {
+    Folder folder;
+    std::string content;
+
+    for (int i = 0; i < 300'000; i++)
+        content += std::to_string(i % 99'991) + "\n";
+    for (Pack pack : packs) {
+        Trace trace = read_trace(folder.file(pack(content)));
+        assert_int_equal(trace.requests.size(), 300'000);
+        assert_int_equal(trace.uniques, 99'991);
+        assert_int_equal(trace.requests[299'999].id, 299'999 % 99'991);
+    }
+    assert_true(has(refused(folder.file(gzipped(content + "x"))).sentence, "Line 300001 "));
+}
+
+/// Cut off at each byte, and with each byte changed: refused, or nothing of it matters.
+void damaged_packings(void **) {
+    Folder folder;
+    std::string content;
+    std::mt19937 random(7);
+
+    for (int i = 0; i < 100; i++)
+        content += std::to_string(random()) + "\n";
+    Trace whole = read_trace(folder.file(content));
+    for (Pack pack : packs) {
+        std::string packed = pack(content);
+        size_t unnoticed = 0;
+        for (size_t length = 6; length < packed.size(); length++)
+            assert_int_equal(refused(folder.file(packed.substr(0, length))).code, EBADMSG);
+        for (size_t at = 6; at < packed.size(); at++) {
+            std::string damaged = packed;
+            damaged[at] = static_cast<char>(damaged[at] ^ 0x10);
+            try {
+                assert_true(read_trace(folder.file(damaged)).keys == whole.keys);
+                unnoticed++;
+            } catch (const ds::Failure &failure) {
+                assert_int_equal(failure.error().code, EBADMSG);
+            }
+        }
+        assert_true(unnoticed <= 4);  // time and system in the header of gzip
+        assert_int_equal(refused(folder.file(packed + "more and more")).code, EBADMSG);
+    }
+}
+
+void blocks_of_addresses(void **) {
+    Folder folder;
+    std::string path = folder.file("l 0xfff 1\ns 0x1000 1\nl 0x1040 1\n");
+
+    assert_int_equal(read_trace(path).uniques, 3);
+    assert_int_equal(read_trace(path, {.block = 4096}).uniques, 2);
+    assert_int_equal(read_trace(path, {.block = 1}).keys[0], 0xfff);
+}
+
+/// 64-bit numbers of any size are told from 32-bit ones by what comes again.
+void hashed_keys(void **) {
+    Folder folder;
+    std::mt19937_64 random(3);
+    std::vector<uint64_t> keys(100);
+    std::string wide, narrow;
+
+    for (uint64_t &key : keys)
+        key = random();
+    for (int i = 0; i < 5000; i++) {
+        wide += bytes_of(keys[random() % 100]);
+        narrow += bytes_of(static_cast<uint32_t>(keys[random() % 100]));
+    }
+    Trace trace = read_trace(folder.file(wide));
+    assert_true(trace.format == Format::u64le && trace.uniques == 100);
+    trace = read_trace(folder.file(narrow));
+    assert_true(trace.format == Format::u32be && trace.requests.size() == 5000);
+}
+
+void written_and_read(void **) {
+    Folder folder;
+
+    for (const Sample &sample : samples()) {
+        Trace trace = read_trace(folder.file(sample.content));
+        if (trace.keys[0] > UINT32_MAX || (trace.uniques > 1 && trace.keys[1] > UINT32_MAX)) {
+            assert_int_equal(error_of([&] { write_trace(folder.path("w"), trace); }).code,
+                             EOVERFLOW);
+            continue;
+        }
+        write_trace(folder.path("w"), trace);
+        Trace again = read_trace(folder.path("w"));
+        assert_true(again.format == Format::ds);
+        assert_true(again.requests == trace.requests && again.keys == trace.keys);
+        assert_int_equal(again.time_ns.size(), trace.requests.size());
+        if (!trace.time_ns.empty())
+            assert_true(again.time_ns == trace.time_ns);
+        assert_int_equal(std::filesystem::file_size(folder.path("w")),
+                         16 + 16 * trace.requests.size());
+    }
+    Trace one = read_trace(folder.file("1\n"));
+    size_t before = open_files();
+    assert_int_equal(error_of([&] { write_trace("/dev/full", one); }).code, ENOSPC);
+    assert_int_equal(error_of([&] { write_trace(folder.path("no/where"), one); }).code, ENOENT);
+    assert_int_equal(open_files(), before);
+}
+
+void counts(void **) {
+    Folder folder;
+    Trace trace = read_trace(folder.file("1,create\n1,read\n2,write\n1,free\n2,write\n"));
+
+    assert_int_equal(trace.accesses(), 3);
+    assert_int_equal(trace.writes(), 2);
+}
+
+/// The numbers of requests and objects that are known of these traces.
+void real_traces(void **) {
+    struct {
+        const char *name;
+        Format format;
+        size_t requests;
+        uint32_t uniques;
+        uint32_t block = 64;
+    } const known[] = {
+        {"OLTP.lis.zst", Format::lis, 914'145, 186'880},
+        {"orm-busy.trace.xz", Format::u32be, 5'000'000, 76'349},
+        {"web12.trace.xz", Format::u32be, 95'607, 13'756},
+        {"scarab-recs.trace.xz", Format::u64le, 1'245'184, 258'368},
+        {"multi3.trace.gz", Format::integers, 30'241, 7'454},
+        {"2_pools.trace.gz", Format::integers, 100'000, 9'939},
+        {"mcf.trace.gz", Format::address, 727'230, 90'077},
+        {"mcf.trace.gz", Format::address, 727'230, 1'442, 4096},
+        {"gcc.trace.gz", Format::address, 515'683, 3'367},
+        {"gcc.trace.gz", Format::address, 515'683, 294, 4096},
+        {"cloudPhysicsIO.csv", Format::csv, 113'872, 48'974},
+        {"cloudPhysicsIO.oracleGeneral.bin", Format::oracle, 113'872, 48'974},
+    };
+
+    if (real_trace("OLTP.lis.zst").empty()) {
+        print_message("DS_TRACES is not the folder of the traces: skipped\n");
+        skip();
+    }
+    for (const auto &row : known) {
+        Trace trace = read_trace(real_trace(row.name), {.block = row.block});
+        assert_string_equal(name_of(trace.format).data(), name_of(row.format).data());
+        assert_int_equal(trace.requests.size(), row.requests);
+        assert_int_equal(trace.uniques, row.uniques);
+    }
+    Trace csv = read_trace(real_trace("cloudPhysicsIO.csv"));
+    Trace bin = read_trace(real_trace("cloudPhysicsIO.oracleGeneral.bin"));
+    assert_true(csv.keys == bin.keys && csv.time_ns == bin.time_ns);
+    for (size_t i = 0; i < csv.requests.size(); i++)
+        assert_int_equal(csv.requests[i].id, bin.requests[i].id);
+}
+
+}  // namespace
+
+int main() {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_cannot_be_opened),
+        cmocka_unit_test(an_empty_file),
+        cmocka_unit_test(bad_lines),
+        cmocka_unit_test(no_format_at_all),
+        cmocka_unit_test(wrong_formats),
+        cmocka_unit_test(truncated_records),
+        cmocka_unit_test(our_own_format_is_strict),
+        cmocka_unit_test(an_oracle_that_looks_back),
+        cmocka_unit_test(absurd_sizes),
+        cmocka_unit_test(bombs),
+        cmocka_unit_test(each_format),
+        cmocka_unit_test(each_packing),
+        cmocka_unit_test(a_long_file),
+        cmocka_unit_test(damaged_packings),
+        cmocka_unit_test(blocks_of_addresses),
+        cmocka_unit_test(hashed_keys),
+        cmocka_unit_test(written_and_read),
+        cmocka_unit_test(counts),
+        cmocka_unit_test(real_traces),
+    };
+
+    return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
