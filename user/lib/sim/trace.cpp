@@ -2,9 +2,7 @@
 #include "sim/trace.hpp"
 
 #include <algorithm>
-#include <cstdio>
-#include <cstring>
-#include <memory>
+#include <cerrno>
 
 #include "sim/decode.hpp"
 
@@ -87,35 +85,28 @@ Trace read_trace(const std::string &path, const ReadOptions &options) {
     return std::move(builder).finish(format);
 }
 
-void write_trace(const std::string &path, const Trace &trace) {
-    std::unique_ptr<FILE, int (*)(FILE *)> file(fopen(path.c_str(), "we"), fclose);
-    auto fail = [&] {
-        throw Failure(Error::from(
-            errno, "Cannot write '" + path + "': " + std::string(strerror(errno)) + "."));
-    };
-    auto write = [&](const void *data, size_t size) {
-        if (fwrite(data, size, 1, file.get()) != 1)
-            fail();
-    };
+void write_trace(const Trace &trace, const std::function<void(std::span<const std::byte>)> &write) {
+    constexpr size_t piece = 4096;
     DsHeader header{{}, 1, sizeof(DsRecord)};
+    std::vector<DsRecord> records;
 
-    if (!file)
-        fail();
-    DsHeader::magic_text.copy(header.magic, sizeof(header.magic));
-    write(&header, sizeof(header));
-    for (size_t i = 0; i < trace.requests.size(); i++) {
-        Request r = trace.requests[i];
-        uint64_t key = trace.keys[r.id];
+    for (uint64_t key : trace.keys)
         if (key > UINT32_MAX)
             throw Failure({EOVERFLOW,
                            "Object " + std::to_string(key) + " has no handle of 32 bits.",
                            "Number the objects of the trace anew.", false});
-        DsRecord record{trace.time_ns.empty() ? i : trace.time_ns[i], static_cast<uint32_t>(key),
-                        static_cast<uint8_t>(r.op), 0, 0};
-        write(&record, sizeof(record));
+    DsHeader::magic_text.copy(header.magic, sizeof(header.magic));
+    write(std::as_bytes(std::span(&header, 1)));
+    for (size_t i = 0; i < trace.requests.size(); i++) {
+        Request r = trace.requests[i];
+        records.push_back({trace.time_ns.empty() ? i : trace.time_ns[i],
+                           static_cast<uint32_t>(trace.keys[r.id]), static_cast<uint8_t>(r.op), 0,
+                           0});
+        if (records.size() < piece && i + 1 < trace.requests.size())
+            continue;
+        write(std::as_bytes(std::span(records)));
+        records.clear();
     }
-    if (fflush(file.get()) != 0)
-        fail();
 }
 
 }  // namespace ds::sim

@@ -3,8 +3,10 @@
 // object is a dense number, so that a simulation needs arrays only.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <limits>
+#include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -68,8 +70,9 @@ struct ReadOptions {
 /// the line or byte, EFBIG; also std::bad_alloc. Nothing stays open or allocated.
 Trace read_trace(const std::string &path, const ReadOptions &options = {});
 
-/// Writes a trace in our own format, with the objects' keys as handles; without times a
-/// request happens each nanosecond. Throws Failure; half a file may then be left.
-void write_trace(const std::string &path, const Trace &trace);
+/// The trace in our own format, piece by piece, with the objects' keys as handles; without times
+/// a request happens each nanosecond. Throws Failure (EOVERFLOW) before the first piece if a key
+/// is too large for a handle.
+void write_trace(const Trace &trace, const std::function<void(std::span<const std::byte>)> &write);
 
 }  // namespace ds::sim

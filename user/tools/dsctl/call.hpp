@@ -5,11 +5,15 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "command.hpp"
 #include "output.hpp"
 
 namespace dsctl {
+
+// Stands between the words of a Param::is_list(), where no word can have it.
+constexpr char list_separator = '\0';
 
 class Call {
 public:
@@ -22,6 +26,9 @@ public:
 
     // The value, or its fallback, or "".
     std::string text(std::string_view name) const;
+
+    // What was given for "NAME...".
+    std::vector<std::string> list(std::string_view name) const;
 
     // The value as a number of its kind (bytes, milliseconds); 0 if there is none.
     uint64_t number(std::string_view name) const;

@@ -29,7 +29,8 @@ enum class Kind {
     choice,    // one of Param::choices
 };
 
-// A positional argument ("ADDR") or an option ("--space").
+// A positional argument ("ADDR", or "FILE..." for the last one, of which there may be many) or
+// an option ("--space").
 struct Param {
     std::string_view name;
     std::string_view value = "";  // option: name of its value, empty for a flag
@@ -45,6 +46,7 @@ struct Param {
     uint64_t max = UINT64_MAX;
 
     bool is_option() const { return name.front() == '-'; }
+    bool is_list() const { return name.ends_with("..."); }
     bool is_flag() const { return is_option() && value.empty(); }
     bool is_needed() const { return is_option() ? required : !optional; }
 };

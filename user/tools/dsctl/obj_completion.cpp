@@ -201,7 +201,7 @@ _dsctl_argument() {
 	_dsctl_known
 	for param in "${known[@]}"; do
 		[[ $param != -* ]] || continue
-		[[ $at != "$args" ]] || _dsctl_values "${param#*=}"
+		[[ $at != "$args" && ! ($args -gt $at && $param == *...=*) ]] || _dsctl_values "${param#*=}"
 		at=$((at + 1))
 	done
 }

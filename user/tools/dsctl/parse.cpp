@@ -331,8 +331,12 @@ void Parser::positional(const std::string &word) {
         if (param.is_option() || at++ != args_)
             continue;
         check_value(param, word);
-        parsed_.values[std::string(param.name)] = word;
-        args_++;
+        std::string &value = parsed_.values[std::string(param.name)];
+        if (!param.is_list())
+            args_++;
+        else if (!value.empty())
+            value += list_separator;
+        value += word;
         return;
     }
     throw usage("too many arguments: " + in_quotes(word), help_hint());
@@ -432,6 +436,15 @@ std::string Call::text(std::string_view name) const {
     auto value = values_.find(name);
 
     return value == values_.end() ? std::string(param(name).fallback) : value->second;
+}
+
+std::vector<std::string> Call::list(std::string_view name) const {
+    std::string value = text(name);
+    std::vector<std::string> words;
+
+    for (std::string_view word : split(value, list_separator))
+        words.emplace_back(word);
+    return words;
 }
 
 std::optional<uint64_t> Call::maybe(std::string_view name) const {

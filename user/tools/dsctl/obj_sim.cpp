@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// dsctl sim: what a cache would have done with the requests of a trace.
+#include "sim.hpp"
+
+namespace dsctl {
+
+namespace {
+
+constexpr Param traces{.name = "TRACE...",
+                       .kind = Kind::file,
+                       .help = "files of requests, plain or packed by gzip, xz or zstd"};
+
+// What all verbs that read traces take, behind those of their own.
+std::vector<Param> with_reader(std::vector<Param> params) {
+    static const std::vector<Param> reader = {
+        {.name = "--format",
+         .value = "FORMAT",
+         .kind = Kind::choice,
+         .help = "of the files",
+         .fallback = "guess",
+         .choices = "guess|ds|csv|integers|lis|address|u32be|u64le|oracle"},
+        {.name = "--block",
+         .value = "BYTES",
+         .kind = Kind::size,
+         .help = "memory that is one object in a trace of addresses",
+         .fallback = "64",
+         .min = 1,
+         .max = 1 << 30},
+        {.name = "--most",
+         .value = "N",
+         .kind = Kind::number,
+         .help = "requests of a trace; a longer one is refused",
+         .fallback = "1073741824",
+         .min = 1,
+         .max = ds::sim::most_requests},
+    };
+
+    params.insert(params.end(), reader.begin(), reader.end());
+    return params;
+}
+
+const Object sim{
+    .name = "sim",
+    .summary = "simulation of caches on recorded and made requests",
+    .verbs =
+        {
+            {
+                .name = "compare",
+                .summary = "Compare policies by their hit ratio on traces.",
+                .params = with_reader(
+                    {traces,
+                     {.name = "--capacity",
+                      .value = "LIST",
+                      .help = "entries of the cache, as 512,2048",
+                      .fallback = "512,2048,8192,32768"},
+                     {.name = "--policy",
+                      .value = "LIST",
+                      .help = "policies, w-tinylfu:N with a window of N percent",
+                      .fallback = "lru,fifo,clock,sieve,s3-fifo,2q,arc,lirs,w-tinylfu,lfu,opt"},
+                     {.name = "--threads",
+                      .value = "N",
+                      .kind = Kind::number,
+                      .help = "passes over a trace at a time (default: one a processor)",
+                      .min = 1,
+                      .max = 256},
+                     {.name = "--csv", .help = "print lines of comma-separated values"}}),
+                .examples = {{"sim compare OLTP.lis web12.trace --capacity 512,2048",
+                              "all policies, on two traces at two capacities"},
+                             {"sim compare loop.trace --policy lru,w-tinylfu:1,opt --csv",
+                              "three of them, for a spreadsheet"}},
+                .run = sim_compare,
+                .details = "opt knows the future: no policy can have more hits. The mean rank is "
+                           "over the rows where the capacity is at most half the objects and a "
+                           "twentieth of the accesses; the other rows are dim. The result does "
+                           "not depend on --threads.",
+            },
+            {
+                .name = "trace show",
+                .summary = "Show what is in trace files.",
+                .params = with_reader({traces}),
+                .examples = {{"sim trace show OLTP.lis", "its format, requests and objects"},
+                             {"sim trace show gcc.trace --block 4K",
+                              "loads and stores, by pages of memory"}},
+                .run = sim_trace_show,
+            },
+            {
+                .name = "trace make",
+                .summary = "Make a trace, in the format 'ds'.",
+                .params = {{.name = "FILE", .kind = Kind::file, .help = "file to write"},
+                           {.name = "--kind",
+                            .value = "KIND",
+                            .kind = Kind::choice,
+                            .help = "of requests",
+                            .fallback = "zipf",
+                            .choices = "zipf|scan|loop|phases|mixture|fanout"},
+                           {.name = "--requests",
+                            .value = "N",
+                            .kind = Kind::number,
+                            .help = "length of the trace",
+                            .fallback = "1000000",
+                            .min = 1,
+                            .max = ds::sim::most_requests},
+                           {.name = "--objects",
+                            .value = "N",
+                            .kind = Kind::number,
+                            .help = "objects; of phases those of each; of fanout QPs",
+                            .fallback = "100000",
+                            .min = 1,
+                            .max = ds::sim::most_requests},
+                           {.name = "--alpha",
+                            .value = "A",
+                            .help = "exponent of zipf, phases and mixture, 0 to 10",
+                            .fallback = "0.99"},
+                           {.name = "--phases",
+                            .value = "N",
+                            .kind = Kind::number,
+                            .help = "of phases: how many",
+                            .fallback = "10",
+                            .min = 1,
+                            .max = 1000},
+                           {.name = "--scans",
+                            .value = "PERCENT",
+                            .kind = Kind::number,
+                            .help = "of mixture: requests in scans",
+                            .fallback = "20",
+                            .max = 99},
+                           {.name = "--random", .help = "of fanout: QPs at random, not in turn"},
+                           {.name = "--writes",
+                            .value = "PERCENT",
+                            .kind = Kind::number,
+                            .help = "requests that write",
+                            .fallback = "0",
+                            .max = 100},
+                           {.name = "--seed",
+                            .value = "N",
+                            .kind = Kind::number,
+                            .help = "of what is random",
+                            .fallback = "1"}},
+                .examples =
+                    {{"sim trace make loop.trace --kind loop --objects 1000 --requests 9000",
+                      "what LRU is bad at"},
+                     {"sim trace make qps.trace --kind fanout --objects 4096 --writes 10",
+                      "tokens of a benchmark with 4096 QPs"}},
+                .run = sim_trace_make,
+                .details =
+                    "zipf: some objects often, most rarely. scan: no object twice. loop: all "
+                    "objects in turn. phases: zipf, of other objects from time to time. "
+                    "mixture: zipf, with scans in between. fanout: each request of a QP "
+                    "touches the tokens of its QP, CQ, PD and one of its MRs.",
+            },
+        },
+};
+
+const Register registered(sim);
+
+}  // namespace
+
+}  // namespace dsctl

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// sim compare: hit ratios of policies, side by side.
+#include <chrono>
+#include <future>
+#include <thread>
+
+#include "progress.hpp"
+#include "sim.hpp"
+#include "sim/compare.hpp"
+#include "units.hpp"
+
+namespace dsctl {
+
+namespace {
+
+using ds::sim::Comparison;
+
+constexpr uint64_t most_entries = ds::sim::most_requests;
+
+std::vector<uint32_t> capacities_of(const Call &call) {
+    std::vector<uint32_t> capacities;
+
+    for (const std::string &text : list_of(call, "--capacity")) {
+        auto capacity = parse_number(text);
+        if (!capacity || *capacity < 1 || *capacity > most_entries)
+            throw usage("a capacity is 1 to " + std::to_string(most_entries) + " entries, not '" +
+                        text + "'");
+        capacities.push_back(static_cast<uint32_t>(*capacity));
+    }
+    return capacities;
+}
+
+double ratio(const Comparison &result, const ds::sim::Cell &cell, size_t policy) {
+    // A trace of creations only has no access.
+    return static_cast<double>(cell.hits[policy]) /
+           static_cast<double>(std::max<uint64_t>(1, result.accesses[cell.trace]));
+}
+
+Json number_or_null(std::optional<double> value) {
+    return value ? Json(*value) : Json(nullptr);
+}
+
+void respond(Call &call, const std::vector<std::string> &files,
+             const std::vector<ds::sim::Trace> &traces, const Comparison &result) {
+    Json about = Json::array(), cells = Json::array(), policies = Json::array();
+
+    for (size_t t = 0; t < traces.size(); t++)
+        about.push_back({{"file", files[t]},
+                         {"format", ds::sim::name_of(traces[t].format)},
+                         {"uniques", traces[t].uniques},
+                         {"accesses", result.accesses[t]}});
+    for (const ds::sim::Cell &cell : result.cells) {
+        Json row = Json::array();
+        for (size_t p = 0; p < result.policies.size(); p++)
+            row.push_back({{"policy", result.policies[p]},
+                           {"hits", cell.hits[p]},
+                           {"hit_ratio", ratio(result, cell, p)},
+                           {"rank", number_or_null(cell.ranks[p])}});
+        cells.push_back({{"file", files[cell.trace]},
+                         {"capacity", cell.capacity},
+                         {"ranked", cell.ranked},
+                         {"best", result.policies[cell.best]},
+                         {"policies", row}});
+    }
+    for (size_t p = 0; p < result.policies.size(); p++)
+        policies.push_back(
+            {{"policy", result.policies[p]}, {"mean_rank", number_or_null(result.mean_ranks[p])}});
+    call.out.respond({{"traces", about}, {"cells", cells}, {"policies", policies}});
+}
+
+std::string last_part(const std::string &path) {
+    return path.substr(path.find_last_of('/') + 1);
+}
+
+void print_table(Call &call, const std::vector<std::string> &files, const Comparison &result) {
+    std::vector<Column> columns{{"TRACE", false, true}, {"ENTRIES", true}};
+    std::vector<Row> rows;
+    Row ranks{"mean rank", ""};
+
+    for (size_t p = 0; p < result.policies.size(); p++) {
+        columns.push_back({result.policies[p], true});
+        ranks.emplace_back(result.mean_ranks[p] ? format("%.2f", *result.mean_ranks[p]) : "-");
+    }
+    columns.push_back({"BEST"});
+    ranks.emplace_back("");
+    for (const ds::sim::Cell &cell : result.cells) {
+        Row row{last_part(files[cell.trace]), std::to_string(cell.capacity)};
+        for (size_t p = 0; p < result.policies.size(); p++)
+            row.emplace_back(format("%.4f", ratio(result, cell, p)), !cell.ranked ? Style::dim
+                                                                     : p == cell.best
+                                                                         ? Style::good
+                                                                         : Style::plain);
+        row.emplace_back(result.policies[cell.best]);
+        rows.push_back(row);
+    }
+    rows.push_back(ranks);
+    call.out.table(columns, rows);
+}
+
+// As RFC 4180 has it.
+std::string quoted(const std::string &text) {
+    std::string result = "\"";
+
+    if (text.find_first_of(",\"\r\n") == text.npos)
+        return text;
+    for (char c : text)
+        result += c == '"' ? std::string("\"\"") : std::string(1, c);
+    return result + "\"";
+}
+
+void print_csv(Call &call, const std::vector<std::string> &files, const Comparison &result) {
+    call.out.line("trace,capacity,policy,accesses,hits,hit_ratio,ranked,rank");
+    for (const ds::sim::Cell &cell : result.cells)
+        for (size_t p = 0; p < result.policies.size(); p++)
+            call.out.line(quoted(files[cell.trace]) +
+                          format(",%u,%s,%llu,%llu,%.6f,%d,", cell.capacity,
+                                 result.policies[p].c_str(), 0ULL + result.accesses[cell.trace],
+                                 0ULL + cell.hits[p], ratio(result, cell, p), cell.ranked) +
+                          (cell.ranks[p] ? format("%g", *cell.ranks[p]) : ""));
+}
+
+// With the progress of it, as it can only be seen from another thread.
+Comparison run(Call &call, const std::vector<ds::sim::Trace> &traces,
+               const std::vector<uint32_t> &capacities, const std::vector<std::string> &policies) {
+    auto threads = static_cast<unsigned>(
+        call.maybe("--threads").value_or(std::max(1u, std::thread::hardware_concurrency())));
+    Progress progress(call.settings, "compare", traces.size() * capacities.size() * policies.size(),
+                      Progress::Unit::operations);
+    std::atomic<uint64_t> done = 0;
+    auto result = std::async(std::launch::async, [&] {
+        return ds::sim::compare(traces, capacities, policies, threads, &done);
+    });
+
+    while (result.wait_for(std::chrono::milliseconds(100)) != std::future_status::ready)
+        progress.update(done);
+    return or_error([&] { return result.get(); });
+}
+
+}  // namespace
+
+Exit sim_compare(Call &call) {
+    std::vector<std::string> files = call.list("TRACE..."), policies = list_of(call, "--policy");
+    std::vector<uint32_t> capacities = capacities_of(call);
+    std::vector<ds::sim::Trace> traces;
+
+    if (call.has("--csv") && call.out.json())
+        throw usage("--csv and --json exclude each other");
+    // Not after minutes of reading.
+    for (const std::string &policy : policies)
+        or_error([&] { ds::sim::make_policy(policy, 1, {}); });
+    for (const std::string &file : files)
+        traces.push_back(trace_of(call, file));
+    Comparison result = run(call, traces, capacities, policies);
+    respond(call, files, traces, result);
+    if (call.has("--csv"))
+        print_csv(call, files, result);
+    else
+        print_table(call, files, result);
+    return Exit::ok;
+}
+
+}  // namespace dsctl

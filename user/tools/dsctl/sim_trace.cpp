@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// sim trace: what is in traces, and traces that are made.
+#include <algorithm>
+#include <charconv>
+
+#include "file.hpp"
+#include "sim.hpp"
+#include "sim/generate.hpp"
+#include "units.hpp"
+
+namespace dsctl {
+
+namespace {
+
+using ds::sim::Operation;
+
+uint64_t count(const ds::sim::Trace &trace, Operation op) {
+    return static_cast<uint64_t>(std::count_if(trace.requests.begin(), trace.requests.end(),
+                                               [&](auto request) { return request.op == op; }));
+}
+
+}  // namespace
+
+std::vector<std::string> list_of(const Call &call, std::string_view option) {
+    std::string text = call.text(option);
+    std::vector<std::string> parts(1);
+
+    for (char c : text) {
+        if (c == ',')
+            parts.emplace_back();
+        else
+            parts.back() += c;
+    }
+    if (std::ranges::any_of(parts, [](const std::string &part) { return part.empty(); }))
+        throw usage("option '" + std::string(option) + "' is a list, as a,b,c, not '" + text + "'");
+    return parts;
+}
+
+double decimal_of(const Call &call, std::string_view option) {
+    std::string text = call.text(option);
+    double value = 0;
+    auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+
+    if (error != std::errc() || stop != text.data() + text.size())
+        throw usage("option '" + std::string(option) + "' is a number, as 0.99, not '" + text +
+                    "'");
+    return value;
+}
+
+ds::sim::Trace trace_of(const Call &call, const std::string &path) {
+    return or_error([&] {
+        return ds::sim::read_trace(path, {.format = ds::sim::format_of(call.text("--format")),
+                                          .most = call.number("--most"),
+                                          .block = static_cast<uint32_t>(call.number("--block"))});
+    });
+}
+
+Exit sim_trace_show(Call &call) {
+    std::vector<Row> rows;
+
+    for (const std::string &path : call.list("TRACE...")) {
+        ds::sim::Trace trace = trace_of(call, path);
+        uint64_t reads = count(trace, Operation::read), writes = trace.writes();
+        call.out.respond({{"file", path},
+                          {"format", ds::sim::name_of(trace.format)},
+                          {"requests", uint64_t(trace.requests.size())},
+                          {"uniques", trace.uniques},
+                          {"reads", reads},
+                          {"writes", writes},
+                          {"creates", count(trace, Operation::create)},
+                          {"frees", count(trace, Operation::free)},
+                          {"timed", !trace.time_ns.empty()}});
+        rows.push_back({path, std::string(ds::sim::name_of(trace.format)),
+                        std::to_string(trace.requests.size()), std::to_string(trace.uniques),
+                        std::to_string(reads), std::to_string(writes)});
+    }
+    call.out.table({{"FILE", false, true},
+                    {"FORMAT"},
+                    {"REQUESTS", true},
+                    {"UNIQUES", true},
+                    {"READS", true},
+                    {"WRITES", true}},
+                   rows);
+    return Exit::ok;
+}
+
+Exit sim_trace_make(Call &call) {
+    ds::sim::Recipe recipe{.kind = call.text("--kind"),
+                           .requests = call.number("--requests"),
+                           .objects = static_cast<uint32_t>(call.number("--objects")),
+                           .alpha = decimal_of(call, "--alpha"),
+                           .phases = static_cast<uint32_t>(call.number("--phases")),
+                           .scans = static_cast<double>(call.number("--scans")) / 100,
+                           .random = call.has("--random"),
+                           .writes = static_cast<double>(call.number("--writes")) / 100,
+                           .seed = call.number("--seed")};
+    std::string path = call.text("FILE");
+    ds::sim::Trace trace = or_error([&] { return ds::sim::generate(recipe); });
+    NewFile file(path);
+
+    or_error([&] {
+        ds::sim::write_trace(trace, [&](std::span<const std::byte> bytes) { file.write(bytes); });
+    });
+    file.keep();
+    call.out.respond({{"file", path},
+                      {"kind", recipe.kind},
+                      {"requests", recipe.requests},
+                      {"uniques", trace.uniques},
+                      {"writes", trace.writes()}});
+    call.out.done(
+        format("%llu requests of %u objects are in ", 0ULL + recipe.requests, trace.uniques) +
+        path);
+    return Exit::ok;
+}
+
+}  // namespace dsctl
