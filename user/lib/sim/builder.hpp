@@ -56,12 +56,15 @@ public:
     Builder(std::string path, const ReadOptions &options)
         : path_(std::move(path)), most_(options.most) {}
 
-    /// Throws Failure (EFBIG) when the trace gets too long.
-    void add(uint64_t key, Operation op) {
-        if (trace_.requests.size() >= most_)
+    /// Throws Failure (EFBIG) if so many more make the trace too long.
+    void expect(uint64_t count) const {
+        if (count > most_ - trace_.requests.size())
             throw Failure({EFBIG,
                            "'" + path_ + "' has more than " + std::to_string(most_) + " requests.",
                            "Allow more, or cut the trace.", false});
+    }
+    void add(uint64_t key, Operation op) {
+        expect(1);
         trace_.requests.push_back({ids_.id_of(key), op});
     }
     void add(uint64_t key, Operation op, uint64_t time_ns) {

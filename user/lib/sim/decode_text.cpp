@@ -128,6 +128,7 @@ void decode_lis(Source &source, Builder &builder) {
         auto start = number(word[0]), count = number(word[1]);
         if (!start || !count || *count == 0 || *start + *count < *start)
             source.fail_line("is not four numbers: start, count and two more");
+        builder.expect(*count);
         for (uint64_t i = 0; i < *count; i++)
             builder.add(*start + i, Operation::read);
     }
