@@ -265,7 +265,7 @@ void real_traces(void **) {
     };
 
     if (real_trace("OLTP.lis.zst").empty()) {
-        print_message("DS_TRACES is not the folder of the traces: skipped\n");
+        print_message("# DS_TRACES is not the folder of the traces: skipped\n");
         skip();
     }
     std::string file;
