@@ -23,13 +23,10 @@ struct Recipe {
     uint64_t seed = 1;
 };
 
-struct RecipeKind {
-    std::string_view name;
-    std::string_view summary;
-};
-
-/// zipf, scan, loop, phases, mixture, fanout.
-std::vector<RecipeKind> recipe_kinds();
+/// zipf (some objects often, most rarely), scan (no object twice), loop (all in turn), phases
+/// (zipf, of other objects from time to time), mixture (zipf, with scans in between), fanout
+/// (requests of QPs: each touches the tokens of its QP, CQ, PD and one of its MRs).
+std::vector<std::string_view> recipe_kinds();
 
 /// Throws Failure (EINVAL) for what is out of range.
 Trace generate(const Recipe &recipe);

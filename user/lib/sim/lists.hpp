@@ -23,7 +23,6 @@ public:
     bool linked(uint32_t id) const { return nodes_[id].next != none; }
 
     /// none if the list is empty.
-    uint32_t front(uint32_t list) const { return number(nodes_[ids_ + list].next); }
     uint32_t back(uint32_t list) const { return number(nodes_[ids_ + list].prev); }
     /// The neighbour on the side of the front, none at the front.
     uint32_t before(uint32_t id) const { return number(nodes_[id].prev); }

@@ -22,7 +22,6 @@ public:
 
 struct PolicyKind {
     std::string_view name;
-    std::string_view summary;
     std::unique_ptr<Policy> (*make)(uint32_t capacity, uint32_t percent, const Trace &trace);
     uint32_t percent;  ///< default of the number that may stand behind the name, 0: none may
 };
