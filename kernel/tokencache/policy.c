@@ -62,8 +62,6 @@ static void ds_policy_join(struct ds_policy *p, u32 *from, u32 *to)
 {
 	u32 first;
 
-	if (*from == DS_POLICY_NONE)
-		return;
 	if (*to == DS_POLICY_NONE) {
 		*to = *from;
 	} else {
@@ -109,10 +107,12 @@ static void ds_policy_flag(struct ds_policy *p, u32 slot, u32 flag, bool on)
 /* To the end of the queue it belongs to. Those of main stand in the list of an epoch. */
 static void ds_policy_enqueue(struct ds_policy *p, u32 slot, u32 epoch)
 {
-	if (p->slots[slot].link & DS_SLOT_MAIN)
+	if (p->slots[slot].link & DS_SLOT_MAIN) {
 		ds_policy_append(p, &p->main[epoch % DS_EPOCHS], slot);
-	else
+		p->filled |= 1u << epoch % DS_EPOCHS;
+	} else {
 		ds_policy_append(p, &p->staging, slot);
+	}
 }
 
 static void ds_policy_move(struct ds_policy *p, u32 slot, bool to_main, u32 epoch)
@@ -156,14 +156,12 @@ static bool ds_policy_pass_on(struct ds_policy *p, u32 slot)
 
 static u32 *ds_policy_oldest(struct ds_policy *p)
 {
-	u32 i, *list;
+	u32 next = (p->epoch + 1) % DS_EPOCHS;
+	u64 lists = ((u64)p->filled << DS_EPOCHS | p->filled) >> next;
 
-	for (i = 1; i <= DS_EPOCHS; i++) {
-		list = &p->main[(p->epoch + i) % DS_EPOCHS];
-		if (*list != DS_POLICY_NONE)
-			return list;
-	}
-	return NULL;
+	if (!p->filled)
+		return NULL;
+	return &p->main[(next + ilog2(lists & -lists)) % DS_EPOCHS];
 }
 
 static inline u32 ds_policy_list_age(const struct ds_policy *p, const u32 *list)
@@ -199,6 +197,8 @@ static u32 ds_policy_step_main(struct ds_policy *p, u32 *list, bool must_leave)
 {
 	u32 age = ds_policy_list_age(p, list), slot = ds_policy_pop(p, list);
 
+	if (*list == DS_POLICY_NONE)
+		p->filled &= ~(1u << (list - p->main));
 	if (!ds_policy_used(p, slot)) {
 		ds_policy_append(p, &p->staging, slot);
 		return DS_POLICY_NONE;
@@ -331,16 +331,25 @@ static void ds_policy_hear(struct ds_policy *p)
 }
 
 /* What was not used for 31 epochs is as old as what was not for 32. */
+static void ds_policy_next_epoch(struct ds_policy *p)
+{
+	u32 now = ++p->epoch % DS_EPOCHS, oldest = (now + 1) % DS_EPOCHS;
+
+	WRITE_ONCE(p->stamp, (u8)(now << 3));
+	if (p->filled & 1u << now) {
+		ds_policy_join(p, &p->main[now], &p->main[oldest]);
+		p->filled = (p->filled & ~(1u << now)) | 1u << oldest;
+	}
+	ds_policy_size_staging(p);
+	ds_policy_set_window(p);
+}
+
 static void ds_policy_count_miss(struct ds_policy *p)
 {
 	if (++p->misses < p->capacity / DS_POLICY_EPOCHS_PER_CAPACITY)
 		return;
 	p->misses = 0;
-	p->epoch++;
-	WRITE_ONCE(p->stamp, (u8)(p->epoch % DS_EPOCHS << 3));
-	ds_policy_join(p, &p->main[p->epoch % DS_EPOCHS], &p->main[(p->epoch + 1) % DS_EPOCHS]);
-	ds_policy_size_staging(p);
-	ds_policy_set_window(p);
+	ds_policy_next_epoch(p);
 }
 
 /* Does one that was last used so many epochs ago go to main? */

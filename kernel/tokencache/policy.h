@@ -97,6 +97,7 @@ struct ds_policy_slot {
  * @left_used: of these were used in it
  * @staging: last of the queue, DS_POLICY_NONE if it is empty; the last one's next is the first
  * @main: likewise, by epoch of last use
+ * @filled: which lists of main are not empty, by bit
  * @ghost: keys that left
  * @shadow: the contest of the rules
  * @sampled: keys whose hash is below are in its sample
@@ -125,6 +126,7 @@ struct ds_policy {
 	u32 left_used;
 	u32 staging;
 	u32 main[DS_EPOCHS];
+	u32 filled;
 	struct ds_ghost ghost;
 	struct ds_shadow shadow;
 	u32 sampled;
