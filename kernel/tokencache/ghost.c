@@ -35,9 +35,10 @@ static inline u32 ds_ghost_print(u64 hash)
 	return print ? print : 1;
 }
 
+/* Of an entry that goes before all younger ones; an empty one goes first. No branch. */
 static inline u32 ds_ghost_age(u16 entry, u32 now)
 {
-	return ds_epochs_since(entry % DS_EPOCHS, now);
+	return ds_epochs_since(entry, now) | (u32)!entry * DS_GHOST_NONE;
 }
 
 void ds_ghost_put(struct ds_ghost *g, u64 hash, u32 used, u32 now)
@@ -45,10 +46,10 @@ void ds_ghost_put(struct ds_ghost *g, u64 hash, u32 used, u32 now)
 	u16 *bucket = ds_ghost_bucket(g, hash);
 	u32 i, oldest = 0;
 
-	for (i = 0; i < DS_GHOST_WAYS && bucket[oldest]; i++)
-		if (!bucket[i] || ds_ghost_age(bucket[i], now) > ds_ghost_age(bucket[oldest], now))
-			oldest = i;
-	bucket[oldest] = (u16)(ds_ghost_print(hash) << DS_GHOST_EPOCH_BITS | used);
+	for (i = 0; i < DS_GHOST_WAYS; i++)
+		oldest = max(oldest, ds_ghost_age(bucket[i], now) * DS_GHOST_WAYS + i);
+	bucket[oldest % DS_GHOST_WAYS] =
+		(u16)(ds_ghost_print(hash) << DS_GHOST_EPOCH_BITS | used);
 }
 
 u32 ds_ghost_take(struct ds_ghost *g, u64 hash, u32 now)
@@ -59,7 +60,7 @@ u32 ds_ghost_take(struct ds_ghost *g, u64 hash, u32 now)
 	for (i = 0; i < DS_GHOST_WAYS; i++) {
 		if (bucket[i] >> DS_GHOST_EPOCH_BITS != ds_ghost_print(hash))
 			continue;
-		age = ds_ghost_age(bucket[i], now);
+		age = ds_epochs_since(bucket[i], now);
 		bucket[i] = 0;
 		return age;
 	}
