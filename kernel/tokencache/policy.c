@@ -17,8 +17,8 @@
 #define DS_POLICY_USES			7	/* of @heat */
 
 static_assert(sizeof(struct ds_policy_slot) == 8, "of the 14 bytes that a slot may have");
-static_assert(DS_SLOT_USED << 8 == DS_POLICY_KEYS, "a key fits");
-static_assert(DS_SLOT_NEXT == DS_POLICY_CAPACITY_MAX - 1, "a slot fits");
+static_assert(DS_POLICY_KEYS == 0x100 * DS_SLOT_USED, "a key fits");
+static_assert(DS_POLICY_CAPACITY_MAX == DS_SLOT_NEXT + 1, "a slot fits");
 
 /* ---- queues: rings of slots, known by their last one ---- */
 
@@ -258,15 +258,14 @@ static u32 ds_policy_step_staging(struct ds_policy *p, bool must_leave)
 	uses = ds_policy_uses(p, slot);
 	p->left++;
 	p->left_used += uses > 0;
+	ds_policy_recount(p, slot, 0);
 	if (ds_policy_main_has_room(p)) {
-		ds_policy_recount(p, slot, 0);
 		ds_policy_move(p, slot, true, ds_policy_last_use(p, slot));
-	} else if (must_leave || !uses || (p->rule == DS_RULE_S3FIFO && uses == 1)) {
-		return ds_policy_evict(p, slot);
-	} else {
-		ds_policy_recount(p, slot, 0);
-		ds_policy_move(p, slot, p->rule == DS_RULE_S3FIFO, p->epoch);
+		return DS_POLICY_NONE;
 	}
+	if (must_leave || !uses || (p->rule == DS_RULE_S3FIFO && uses == 1))
+		return ds_policy_evict(p, slot);
+	ds_policy_move(p, slot, p->rule == DS_RULE_S3FIFO, p->epoch);
 	return DS_POLICY_NONE;
 }
 
@@ -385,19 +384,27 @@ u32 ds_policy_forgotten(struct ds_policy *p)
 	return DS_POLICY_NONE;
 }
 
+/* The list of main to step in, or NULL for staging. */
+static u32 *ds_policy_where(struct ds_policy *p, bool main_first)
+{
+	return main_first || p->staging == DS_POLICY_NONE ? ds_policy_oldest(p) : NULL;
+}
+
 /* Someone leaves. DS_POLICY_NONE if only pinned ones were seen. */
 static u32 ds_policy_make_room(struct ds_policy *p, bool for_main)
 {
 	u32 *list, step, slot = DS_POLICY_NONE;
-	bool must_leave;
+	bool must_leave, main_first;
 
 	if (p->pinned == p->capacity)
 		return DS_POLICY_NONE;
 	for (step = 0; step < 2 * DS_POLICY_STEPS && slot == DS_POLICY_NONE; step++) {
 		must_leave = step >= DS_POLICY_STEPS;
-		list = p->kept && p->staged < p->window + for_main ? ds_policy_oldest(p) : NULL;
-		if (!list && p->staging == DS_POLICY_NONE)
-			list = ds_policy_oldest(p);
+		main_first = p->kept && p->staged < p->window + for_main;
+		/* All that are where one should leave may be pinned. */
+		if (must_leave)
+			main_first ^= step & 1;
+		list = ds_policy_where(p, main_first);
 		if (list)
 			slot = ds_policy_step_main(p, list, must_leave);
 		else
@@ -518,7 +525,7 @@ int ds_policy_pin(struct ds_policy *p, u32 slot, bool pinned)
 
 static int ds_policy_init_default(struct ds_policy *p)
 {
-	u32 i, size = min(max(p->capacity / 8, (u32)DS_SHADOW_MIN), (u32)DS_SHADOW_MAX);
+	u32 i, size = min(max(p->capacity / 8, DS_SHADOW_MIN), DS_SHADOW_MAX);
 	u64 rest = sizeof(*p) + (u64)p->capacity * sizeof(*p->slots) + ds_shadow_bytes(size);
 	u64 budget = max((u64)p->capacity * DS_POLICY_BYTES, rest);
 	u32 ghost = min((u32)((budget - rest) / sizeof(u16)), DS_POLICY_GHOST_MOST * p->capacity);

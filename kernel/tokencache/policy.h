@@ -40,8 +40,7 @@
 #include "shadow.h"
 
 #define DS_POLICY_NONE		0xffffffffu
-#define DS_POLICY_KEY_BITS	22
-#define DS_POLICY_KEYS		(1u << DS_POLICY_KEY_BITS)	/* keys are below */
+#define DS_POLICY_KEYS		0x400000u	/* keys are below */
 #define DS_POLICY_CAPACITY_MIN	16
 #define DS_POLICY_CAPACITY_MAX	DS_POLICY_KEYS
 #define DS_POLICY_RING		16

@@ -138,6 +138,7 @@ static void ds_shadow_step(struct ds_shadow *s, enum ds_shadow_list list)
 
 static bool ds_shadow_s3fifo(struct ds_shadow *s, u32 print)
 {
+	u32 staged;
 	bool full;
 	int back;
 
@@ -147,8 +148,9 @@ static bool ds_shadow_s3fifo(struct ds_shadow *s, u32 print)
 	if (back >= 0)
 		ds_shadow_remove(s, DS_SHADOW_GHOST, back);
 	for (;;) {
-		full = s->lists[DS_SHADOW_STAGING].count + s->lists[DS_SHADOW_MAIN].count >= s->size;
-		if (back < 0 && s->lists[DS_SHADOW_STAGING].count >= ds_shadow_staging(s->size))
+		staged = s->lists[DS_SHADOW_STAGING].count;
+		full = staged + s->lists[DS_SHADOW_MAIN].count >= s->size;
+		if (back < 0 && staged >= ds_shadow_staging(s->size))
 			ds_shadow_step(s, DS_SHADOW_STAGING);
 		else if (full)
 			ds_shadow_step(s, DS_SHADOW_MAIN);
@@ -167,7 +169,8 @@ static void ds_shadow_prune(struct ds_shadow *s)
 	u16 *stack = ds_shadow_list(s, DS_SHADOW_STACK);
 	u32 i = 0;
 
-	while (i < s->lists[DS_SHADOW_STACK].count && (stack[i] & DS_SHADOW_STATE) != DS_SHADOW_KEPT)
+	while (i < s->lists[DS_SHADOW_STACK].count &&
+	       (stack[i] & DS_SHADOW_STATE) != DS_SHADOW_KEPT)
 		i++;
 	s->lists[DS_SHADOW_STACK].count -= i;
 	memmove(stack, stack + i, s->lists[DS_SHADOW_STACK].count * sizeof(*stack));

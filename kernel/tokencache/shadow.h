@@ -27,8 +27,8 @@
 
 #include "../shim.h"
 
-#define DS_SHADOW_MAX	128	/* entries of a miniature */
-#define DS_SHADOW_MIN	8
+#define DS_SHADOW_MAX	128u	/* entries of a miniature */
+#define DS_SHADOW_MIN	8u
 
 enum ds_rule {
 	DS_RULE_CLOCK,

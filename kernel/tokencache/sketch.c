@@ -26,21 +26,23 @@ static inline u8 *ds_sketch_counter(const struct ds_sketch *s, u64 hash, u32 row
 
 u32 ds_sketch_count(const struct ds_sketch *s, u64 hash)
 {
-	u32 row, least = DS_SKETCH_MOST;
+	u8 least = DS_SKETCH_MOST;
+	u32 row;
 
 	for (row = 0; row < DS_SKETCH_ROWS; row++)
-		least = min(least, (u32)*ds_sketch_counter(s, hash, row));
+		least = min(least, *ds_sketch_counter(s, hash, row));
 	return least;
 }
 
 u32 ds_sketch_add(struct ds_sketch *s, u64 hash, u32 uses)
 {
-	u32 row, count = min(ds_sketch_count(s, hash) + uses, (u32)DS_SKETCH_MOST);
+	u32 row, count = min(ds_sketch_count(s, hash) + uses, DS_SKETCH_MOST);
 	u8 *counter;
 
 	for (row = 0; row < DS_SKETCH_ROWS; row++) {
 		counter = ds_sketch_counter(s, hash, row);
-		*counter = (u8)max((u32)*counter, count);
+		if (*counter < count)
+			*counter = (u8)count;
 	}
 	return count;
 }

@@ -11,7 +11,7 @@
 #include "../shim.h"
 
 #define DS_SKETCH_ROWS	4
-#define DS_SKETCH_MOST	255
+#define DS_SKETCH_MOST	255u
 
 struct ds_sketch {
 	u8 *counters;	/* DS_SKETCH_ROWS rows */

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+/* literal-001 and adaptive-001: each rule of document 001 by itself. */
+#include "core_policy.h"
+
+#define KEYS	10000
+
+static const struct ds_policy_load quiet;
+
+static void ns_pass(u64 now_ns)
+{
+	ds_policy_tick(&policy, now_ns, 0, &quiet);
+}
+
+/* What the document says. */
+static void parameters(void **state)
+{
+	const struct ds_policy_params *params;
+
+	(void)state;
+	start(8192, DS_POLICY_LITERAL_001, KEYS);
+	params = &policy.base->params;
+	assert_int_equal(params->promote_to_l1_threshold, 128);
+	assert_int_equal(params->promote_to_l2_threshold, 16);
+	assert_int_equal(params->demote_from_l1_idle_ns, 1000000);
+	assert_int_equal(params->demote_from_l2_idle_ns, 10000000);
+	assert_int_equal(params->aging_interval, 81920);
+	stop();
+}
+
+static void wrong_parameters(void **state)
+{
+	struct ds_policy_params good, params;
+
+	(void)state;
+	start(16, DS_POLICY_LITERAL_001, KEYS);
+	good = policy.base->params;
+	assert_int_equal(ds_policy_set_params(&policy, &good), 0);
+	params = good;
+	params.promote_to_l1_threshold = 0;
+	assert_int_equal(ds_policy_set_params(&policy, &params), -EINVAL);
+	params.promote_to_l1_threshold = DS_SKETCH_MOST + 1;
+	assert_int_equal(ds_policy_set_params(&policy, &params), -EINVAL);
+	params = good;
+	params.promote_to_l2_threshold = 0;
+	assert_int_equal(ds_policy_set_params(&policy, &params), -EINVAL);
+	params = good;
+	params.demote_from_l1_idle_ns = 1023;
+	assert_int_equal(ds_policy_set_params(&policy, &params), -EINVAL);
+	params = good;
+	params.aging_interval = 0;
+	assert_int_equal(ds_policy_set_params(&policy, &params), -EINVAL);
+	assert_memory_equal(&policy.base->params, &good, sizeof(good));
+	stop();
+	start(16, DS_POLICY_DEFAULT, KEYS);
+	assert_int_equal(ds_policy_set_params(&policy, &good), -EINVAL);
+	stop();
+}
+
+static void promoted_by_the_128th_use(void **state)
+{
+	u32 n;
+
+	(void)state;
+	start(16, DS_POLICY_LITERAL_001, KEYS);
+	for (n = 1; n < 128; n++) {
+		use(5);
+		assert_int_equal(slot_of[5], DS_POLICY_NONE);
+	}
+	use(5);
+	assert_int_not_equal(slot_of[5], DS_POLICY_NONE);
+	stop();
+}
+
+static void counts_are_halved(void **state)
+{
+	u32 i;
+
+	(void)state;
+	start(4096, DS_POLICY_LITERAL_001, KEYS);
+	for (i = 0; i < 200; i++)
+		use(1);
+	assert_int_equal(policy.slots[slot_of[1]].heat, 200);
+	for (i = 0; i < 100; i++)
+		use(2);
+	assert_false(ds_policy_tick(&policy, 1, 40959, &quiet));
+	assert_int_equal(policy.slots[slot_of[1]].heat, 200);
+	assert_true(ds_policy_tick(&policy, 1, 40960, &quiet));
+	for (i = 0; i < 4096 * 3 / 2 / 64; i++)
+		assert_false(ds_policy_tick(&policy, 1, 40960, &quiet));
+	assert_int_equal(policy.slots[slot_of[1]].heat, 100);
+	assert_int_equal(ds_sketch_count(&policy.base->sketch, ds_policy_hash(2)), 50);
+	/* Once. */
+	for (i = 0; i < 4096 * 3 / 2 / 64; i++)
+		ds_policy_tick(&policy, 1, 40960, &quiet);
+	assert_int_equal(policy.slots[slot_of[1]].heat, 100);
+	stop();
+}
+
+/* uses + alpha * rank; @link is the time of the last use. */
+static u64 score_of(const u32 *candidates, u32 i)
+{
+	const struct ds_policy_slot *slots = policy.slots;
+	u32 j, rank = 0;
+
+	for (j = 0; j < DS_POLICY_CANDIDATES; j++)
+		rank += slots[candidates[j]].link < slots[candidates[i]].link;
+	return slots[candidates[i]].heat + (u64)policy.base->params.alpha * rank;
+}
+
+/* The least of the candidates goes. */
+static void least_score_goes(void **state)
+{
+	u32 candidates[DS_POLICY_CANDIDATES], victim, slot, i, n, before, best;
+	u64 score, least;
+
+	(void)state;
+	start(256, DS_POLICY_LITERAL_001, KEYS);
+	policy.base->params.promote_to_l1_threshold = 1;
+	for (i = 0; i < 256; i++) {
+		ns_pass((u64)random_below(1000) << 10);
+		use(i);
+		for (n = random_below(30); n; n--)
+			use(i);
+	}
+	for (n = 0; n < 1000; n++) {
+		policy.base->params.alpha = n % 3 * 4;
+		ns_pass((1000ull + n) << 10);
+		before = policy.base->random;
+		for (i = 0; i < DS_POLICY_CANDIDATES; i++)
+			candidates[i] = ds_policy_random_slot(&policy);
+		policy.base->random = before;
+		for (least = ~0ull, best = 0, i = 0; i < DS_POLICY_CANDIDATES; i++) {
+			score = score_of(candidates, i);
+			if (score >= least)
+				continue;
+			least = score;
+			best = i;
+		}
+		slot = ds_policy_miss(&policy, 256 + n, &victim);
+		assert_int_equal(slot, candidates[best]);
+		assert_int_not_equal(victim, DS_POLICY_NONE);
+	}
+	stop();
+}
+
+static void idle_ones_go(void **state)
+{
+	u32 i, n, found = 0;
+
+	(void)state;
+	start(128, DS_POLICY_LITERAL_001, KEYS);
+	for (i = 0; i < 3; i++)
+		for (n = 0; n < 128; n++)
+			use(i);
+	ds_policy_pin(&policy, slot_of[1], true);
+	ns_pass(500 << 10);
+	ds_policy_hit(&policy, slot_of[2]);
+	ns_pass(1000000);
+	assert_int_equal(ds_policy_idle(&policy), DS_POLICY_NONE);
+	ns_pass(1000000 + 1024);
+	for (i = 0; i < 2; i++) {
+		n = ds_policy_idle(&policy);
+		if (n == DS_POLICY_NONE)
+			continue;
+		assert_int_equal(n, slot_of[0]);
+		found++;
+	}
+	assert_int_equal(found, 1);
+	/* It has to be used 64 times more, not once. */
+	ds_policy_forget(&policy, slot_of[0]);
+	slot_of[0] = DS_POLICY_NONE;
+	for (i = 0; i < 63; i++)
+		use(0);
+	assert_int_equal(slot_of[0], DS_POLICY_NONE);
+	use(0);
+	assert_int_not_equal(slot_of[0], DS_POLICY_NONE);
+	stop();
+}
+
+/* ---- adaptive-001 ---- */
+
+static u64 uses;
+
+static u32 interval(u32 dma, u32 l1, u32 l2, u32 cpu)
+{
+	const struct ds_policy_load load = { .dma = dma, .l1 = l1, .l2 = l2, .cpu = cpu };
+
+	uses += policy.base->params.aging_interval;
+	assert_true(ds_policy_tick(&policy, 1, uses, &load));
+	return policy.base->params.promote_to_l1_threshold;
+}
+
+static void thresholds_follow_the_load(void **state)
+{
+	u32 i;
+
+	(void)state;
+	uses = 0;
+	start(64, DS_POLICY_ADAPTIVE_001, KEYS);
+	/* Seldom hit and a busy processor: down, to 1, within ten intervals. */
+	for (i = 1; i <= 10; i++)
+		assert_int_equal(interval(0, 300, 900, 900), i < 7 ? 128 >> i : 1);
+	assert_int_equal(policy.base->params.promote_to_l2_threshold, 1);
+	/* Saturated, and L2 of no use: up, to where 001 had it. */
+	for (i = 1; i <= 10; i++)
+		assert_int_equal(interval(950, 300, 100, 900), i < 7 ? 1 << i : 128);
+	assert_int_equal(policy.base->params.promote_to_l2_threshold, 16);
+	/* Between the bands nothing moves. */
+	for (i = 0; i < 20; i++)
+		assert_int_equal(interval(700 + i * 10, 300, 100, 900), 128);
+	assert_int_equal(interval(950, 300, 500, 900), 128);
+	assert_int_equal(interval(0, 950, 100, 900), 128);
+	assert_int_equal(interval(0, 300, 100, 699), 128);
+	assert_int_equal(interval(699, 949, 100, 700), 64);
+	stop();
+}
+
+static void literal_thresholds_stay(void **state)
+{
+	u32 i;
+
+	(void)state;
+	uses = 0;
+	start(64, DS_POLICY_LITERAL_001, KEYS);
+	for (i = 0; i < 10; i++)
+		assert_int_equal(interval(0, 300, 900, 900), 128);
+	stop();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(parameters),
+		TEST(wrong_parameters),
+		TEST(promoted_by_the_128th_use),
+		TEST(counts_are_halved),
+		TEST(least_score_goes),
+		TEST(idle_ones_go),
+		TEST(thresholds_follow_the_load),
+		TEST(literal_thresholds_stay),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * L1's policy: how often it hits where single rules fail: loops, scans, recency, and one after
+ * the other. Floors are a little below what was measured; the seed is always the same.
+ */
+#include "core_policy.h"
+
+#define CAPACITY	512u
+#define REQUESTS	120000u
+#define KEYS		400000u
+
+static u32 trace[REQUESTS];
+static u32 length;
+static u32 fresh_key;
+
+/* ---- traces ---- */
+
+static void begin(void)
+{
+	random_state = 1;
+	length = 0;
+	fresh_key = 100000;
+}
+
+static void add(u32 key)
+{
+	if (length < REQUESTS)
+		trace[length++] = key;
+}
+
+/* The n-th of @objects is asked for 1 / n as often. */
+static u32 zipf(u32 objects)
+{
+	static double sum[20 * CAPACITY];
+	static u32 made;
+	u32 low = 0, high = objects - 1, i;
+	double at;
+
+	for (i = made; i < objects; i++)
+		sum[i] = (i ? sum[i - 1] : 0) + 1.0 / (i + 1);
+	made = i > made ? i : made;
+	at = sum[objects - 1] * random_below(1u << 30) / (1u << 30);
+	while (low < high) {
+		i = (low + high) / 2;
+		if (sum[i] < at)
+			low = i + 1;
+		else
+			high = i;
+	}
+	return low;
+}
+
+static void add_loop(u32 requests, u32 objects)
+{
+	u32 i;
+
+	for (i = 0; i < requests; i++)
+		add(50000 + i % objects);
+}
+
+/* What came last is what is asked for: a new one each fourth time. */
+static void add_recency(u32 requests)
+{
+	u32 i, back;
+
+	for (i = 0; i < requests; i++) {
+		back = (u32)((u64)random_below(1000) * random_below(1000) * 2 * CAPACITY / 1000000);
+		if (random_below(4) == 0)
+			add(fresh_key++);
+		else
+			add(fresh_key - 1 - min(back, fresh_key - 100001 + (fresh_key == 100000)));
+	}
+}
+
+/* ---- what is measured ---- */
+
+static double lru_ratio(void)
+{
+	static u32 next[KEYS + 1], prev[KEYS + 1];
+	static bool in[KEYS];
+	u32 i, key, size = 0, hits = 0, head = KEYS;
+
+	memset(in, 0, sizeof(in));
+	next[head] = head;
+	prev[head] = head;
+	for (i = 0; i < length; i++) {
+		key = trace[i];
+		if (in[key])
+			hits++;
+		else if (size++ == CAPACITY)
+			in[prev[head]] = false;
+		if (in[key] || size > CAPACITY) {
+			u32 gone = in[key] ? key : prev[head];
+
+			size -= !in[key];
+			next[prev[gone]] = next[gone];
+			prev[next[gone]] = prev[gone];
+		}
+		in[key] = true;
+		next[key] = next[head];
+		prev[key] = head;
+		prev[next[key]] = key;
+		next[head] = key;
+	}
+	return (double)hits / length;
+}
+
+static u32 run_hits(u32 from, u32 to)
+{
+	u32 i, hits = 0;
+
+	for (i = from; i < to; i++)
+		hits += use(trace[i]);
+	return hits;
+}
+
+static double ratio(const char *name)
+{
+	double r;
+
+	start(CAPACITY, DS_POLICY_DEFAULT, KEYS);
+	r = (double)run_hits(0, length) / length;
+	stop();
+	print_message("# %s: %.4f, LRU %.4f\n", name, r, lru_ratio());
+	assert_true(r > lru_ratio() - 0.005);
+	return r;
+}
+
+/* ---- tests ---- */
+
+/* The best is capacity / objects: what is there stays. */
+static void loops(void **state)
+{
+	static const u32 tenths[] = { 11, 15, 20, 40, 80 };
+	u32 i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(tenths); i++) {
+		begin();
+		add_loop(REQUESTS, CAPACITY * tenths[i] / 10);
+		assert_true(ratio("loop") > 10.0 / tenths[i] * 0.935);
+	}
+}
+
+static void scans_over_zipf(void **state)
+{
+	u32 i;
+
+	(void)state;
+	begin();
+	while (length < REQUESTS) {
+		for (i = 0; i < 3 * CAPACITY; i++)
+			add(zipf(8 * CAPACITY));
+		for (i = 0; i < 2 * CAPACITY; i++)
+			add(fresh_key++);
+	}
+	assert_true(ratio("scans over zipf") > 0.435);
+}
+
+static void zipf_alone(void **state)
+{
+	u32 i;
+
+	(void)state;
+	begin();
+	for (i = 0; i < REQUESTS; i++)
+		add(zipf(20 * CAPACITY));
+	assert_true(ratio("zipf") > 0.655);
+}
+
+static void zipf_and_loop(void **state)
+{
+	u32 i;
+
+	(void)state;
+	begin();
+	for (i = 0; i < REQUESTS; i++)
+		add(random_below(2) ? zipf(8 * CAPACITY) : 50000 + i / 2 % (2 * CAPACITY));
+	assert_true(ratio("zipf and loop") > 0.52);
+}
+
+static void recency(void **state)
+{
+	(void)state;
+	begin();
+	add_recency(REQUESTS);
+	assert_true(ratio("recency") > 0.578);
+}
+
+/* After a change it follows one rule within ten uses a slot, and goes on to. */
+static void settles_after_a_change(void **state)
+{
+	u32 i, changes = 0, rule, settled = 0;
+
+	(void)state;
+	begin();
+	add_recency(REQUESTS / 3);
+	add_loop(REQUESTS / 3, CAPACITY * 3 / 2);
+	add_recency(REQUESTS / 3);
+	start(CAPACITY, DS_POLICY_DEFAULT, KEYS);
+	for (i = 0; i < length; i++) {
+		rule = policy.rule;
+		use(trace[i]);
+		if (rule == policy.rule)
+			continue;
+		changes++;
+		print_message("# rule %u after %u\n", policy.rule, i % (REQUESTS / 3));
+		settled = max(settled, i % (REQUESTS / 3));
+	}
+	stop();
+	assert_true(changes >= 2 && changes <= 5);
+	assert_true(settled < 10 * CAPACITY);
+	assert_true(ratio("recency, loop, recency") > 0.585);
+}
+
+/* The sample alone does not know of hits: what is noted of them must come through. */
+static void shadow_hears_of_hits(void **state)
+{
+	u32 i;
+
+	(void)state;
+	begin();
+	add_recency(REQUESTS);
+	start(CAPACITY, DS_POLICY_DEFAULT, KEYS);
+	run_hits(0, length);
+	assert_int_equal(policy.rule, DS_RULE_CLOCK);
+	for (i = 0; i < DS_RULES; i++)
+		assert_true(policy.shadow.hits[i] > 0);
+	stop();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(loops),
+		TEST(scans_over_zipf),
+		TEST(zipf_alone),
+		TEST(zipf_and_loop),
+		TEST(recency),
+		TEST(settles_after_a_change),
+		TEST(shadow_hears_of_hits),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: Apache-2.0
+/* L1's policy: wrong calls, pins, slots that are given back, and its queues after each call. */
+#include "core_policy.h"
+
+#define KEYS	200
+
+static void wrong_calls(void **state)
+{
+	u32 victim;
+
+	(void)state;
+	assert_int_equal(ds_policy_init(&policy, DS_POLICY_CAPACITY_MIN - 1, 0), -EINVAL);
+	assert_int_equal(ds_policy_init(&policy, DS_POLICY_CAPACITY_MAX + 1, 0), -EINVAL);
+	assert_int_equal(ds_policy_init(&policy, 16, DS_POLICY_MODES), -EINVAL);
+	start(16, DS_POLICY_DEFAULT, KEYS);
+	assert_int_equal(ds_policy_miss(&policy, DS_POLICY_KEYS, &victim), DS_POLICY_NONE);
+	assert_int_equal(victim, DS_POLICY_NONE);
+	assert_int_equal(ds_policy_forget(&policy, 0), -EINVAL);
+	assert_int_equal(ds_policy_pin(&policy, 0, true), -EINVAL);
+	use(7);
+	assert_int_equal(ds_policy_key(&policy, slot_of[7]), 7);
+	assert_int_equal(ds_policy_forget(&policy, 16), -EINVAL);
+	assert_int_equal(ds_policy_pin(&policy, 16, true), -EINVAL);
+	assert_int_equal(ds_policy_forget(&policy, slot_of[7]), 0);
+	assert_int_equal(ds_policy_forget(&policy, slot_of[7]), -EINVAL);
+	assert_int_equal(ds_policy_pin(&policy, slot_of[7], true), -EINVAL);
+	assert_false(ds_policy_tick(&policy, 1, 1, NULL));
+	assert_int_equal(ds_policy_idle(&policy), DS_POLICY_NONE);
+	stop();
+}
+
+static void keys_to_the_last(void **state)
+{
+	u32 key = DS_POLICY_KEYS - 1, victim;
+
+	(void)state;
+	start(16, DS_POLICY_DEFAULT, KEYS);
+	assert_int_equal(ds_policy_key(&policy, ds_policy_miss(&policy, key, &victim)), key);
+	stop();
+}
+
+static void memory_runs_out(void **state)
+{
+	u32 mode;
+	int n;
+
+	(void)state;
+	for (mode = 0; mode < DS_POLICY_MODES; mode++) {
+		for (n = 0; n < 3; n++) {
+			allocs_left = n;
+			assert_int_equal(ds_policy_init(&policy, 64, mode), -ENOMEM);
+			assert_int_equal(allocs_held, 0);
+		}
+		allocs_left = 3;
+		assert_int_equal(ds_policy_init(&policy, 64, mode), 0);
+		ds_policy_destroy(&policy);
+	}
+	allocs_left = -1;
+}
+
+static void fourteen_bytes_a_slot(void **state)
+{
+	u32 capacity, mode;
+
+	(void)state;
+	for (mode = 0; mode < DS_POLICY_MODES; mode++)
+		for (capacity = 512; capacity <= 1 << 20; capacity *= 2) {
+			assert_int_equal(ds_policy_init(&policy, capacity, mode), 0);
+			assert_true(ds_policy_bytes(&policy) <= 14ull * capacity);
+			ds_policy_destroy(&policy);
+		}
+}
+
+/* ---- the ghost and the sketch ---- */
+
+static void ghost_remembers_when(void **state)
+{
+	struct ds_ghost g;
+	u32 key, found = 0;
+
+	(void)state;
+	assert_int_equal(ds_ghost_init(&g, 1024), 0);
+	for (key = 0; key < 256; key++)
+		ds_ghost_put(&g, ds_policy_hash(key), key % 20, 20);
+	for (key = 0; key < 256; key++)
+		found += ds_ghost_take(&g, ds_policy_hash(key), 20) == 20 - key % 20;
+	assert_true(found >= 250);
+	for (key = 0; key < 256; key++)
+		assert_int_equal(ds_ghost_take(&g, ds_policy_hash(key), 20), DS_GHOST_NONE);
+	ds_ghost_destroy(&g);
+}
+
+/* Of a full bucket, the one that was used longest ago. */
+static void ghost_forgets_the_oldest(void **state)
+{
+	struct ds_ghost g;
+	u32 i;
+
+	(void)state;
+	assert_int_equal(ds_ghost_init(&g, DS_GHOST_WAYS), 0);
+	for (i = 0; i < DS_GHOST_WAYS; i++)
+		ds_ghost_put(&g, 100 + i, (30 + (i + 3) % DS_GHOST_WAYS) % DS_EPOCHS, 6);
+	ds_ghost_put(&g, 200, 6, 6);
+	for (i = 0; i < DS_GHOST_WAYS; i++)
+		assert_int_equal(ds_ghost_take(&g, 100 + i, 6),
+				 i == 5 ? DS_GHOST_NONE : 8 - (i + 3) % DS_GHOST_WAYS);
+	assert_int_equal(ds_ghost_take(&g, 200, 6), 0);
+	ds_ghost_destroy(&g);
+}
+
+static void sketch_counts_and_ages(void **state)
+{
+	struct ds_sketch s;
+	u32 i, word, exact = 0;
+
+	(void)state;
+	assert_int_equal(ds_sketch_init(&s, 1024), 0);
+	for (i = 0; i < 300; i++)
+		assert_true(ds_sketch_add(&s, ds_policy_hash(1), 1) == min(i + 1, 255u));
+	for (i = 2; i < 500; i++)
+		ds_sketch_add(&s, ds_policy_hash(i), 8);
+	for (i = 2; i < 500; i++) {
+		assert_true(ds_sketch_count(&s, ds_policy_hash(i)) >= 8);
+		exact += ds_sketch_count(&s, ds_policy_hash(i)) == 8;
+	}
+	assert_true(exact > 450);
+	for (word = 0; word < ds_sketch_words(&s); word++)
+		ds_sketch_halve(&s, word);
+	assert_int_equal(ds_sketch_count(&s, ds_policy_hash(1)), 127);
+	ds_sketch_lower(&s, ds_policy_hash(1));
+	assert_int_equal(ds_sketch_count(&s, ds_policy_hash(1)), 63);
+	ds_sketch_destroy(&s);
+}
+
+/* ---- pins ---- */
+
+static void pinned_stay(void **state)
+{
+	u32 mode, key, i;
+
+	(void)state;
+	for (mode = 0; mode < DS_POLICY_MODES; mode++) {
+		start(64, mode, KEYS);
+		if (policy.base)
+			policy.base->params.promote_to_l1_threshold = 1;
+		for (key = 0; key < 48; key++) {
+			use(key);
+			assert_int_equal(ds_policy_pin(&policy, slot_of[key], true), 0);
+		}
+		for (i = 0; i < 20000; i++)
+			use(48 + random_below(KEYS - 48));
+		for (key = 0; key < 48; key++)
+			assert_int_not_equal(slot_of[key], DS_POLICY_NONE);
+		/* Those that are not pinned are all in use. */
+		for (i = 0, key = 48; key < KEYS; key++)
+			i += slot_of[key] != DS_POLICY_NONE;
+		assert_int_equal(i, 16);
+		stop();
+	}
+}
+
+static void all_pinned(void **state)
+{
+	u32 mode, key, victim;
+
+	(void)state;
+	for (mode = 0; mode < DS_POLICY_MODES; mode++) {
+		start(64, mode, KEYS);
+		if (policy.base)
+			policy.base->params.promote_to_l1_threshold = 1;
+		for (key = 0; key < 64; key++) {
+			use(key);
+			ds_policy_pin(&policy, slot_of[key], true);
+			ds_policy_pin(&policy, slot_of[key], true);
+		}
+		for (; key < KEYS; key++) {
+			assert_int_equal(ds_policy_miss(&policy, key, &victim), DS_POLICY_NONE);
+			assert_int_equal(victim, DS_POLICY_NONE);
+		}
+		/* The first one that no longer is goes, however long it takes to be seen. */
+		ds_policy_pin(&policy, slot_of[31], false);
+		for (key = 64; slot_of[31] != DS_POLICY_NONE; key++) {
+			assert_true(key < KEYS);
+			use(key);
+		}
+		stop();
+	}
+}
+
+/* ---- slots that are given back ---- */
+
+static void forgotten_slots_are_taken(void **state)
+{
+	u32 mode, key, victim, i;
+
+	(void)state;
+	for (mode = 0; mode < DS_POLICY_MODES; mode++) {
+		start(64, mode, KEYS);
+		if (policy.base)
+			policy.base->params.promote_to_l1_threshold = 1;
+		for (key = 0; key < 64; key++)
+			use(key);
+		for (key = 0; key < 64; key += 2)
+			assert_int_equal(ds_policy_forget(&policy, slot_of[key]), 0);
+		for (i = 0; i < 32; i++) {
+			assert_int_not_equal(ds_policy_miss(&policy, 64 + i, &victim), DS_POLICY_NONE);
+			assert_int_equal(victim, DS_POLICY_NONE);
+		}
+		ds_policy_miss(&policy, 150, &victim);
+		assert_int_not_equal(victim, DS_POLICY_NONE);
+		stop();
+	}
+}
+
+/* ---- a model ---- */
+
+static u8 seen[64];
+
+static void walk(u32 last)
+{
+	u32 slot = last;
+
+	if (last == DS_POLICY_NONE)
+		return;
+	do {
+		slot = policy.slots[slot].link & DS_SLOT_NEXT;
+		assert_true(slot < policy.fresh);
+		assert_int_equal(seen[slot]++, 0);
+	} while (slot != last);
+}
+
+/* Each slot that was ever used stands in one queue; all counts are right. */
+static void assert_sound(void)
+{
+	u32 slot, epoch, staged = 0, kept = 0, forgotten = 0, pinned = 0;
+	const struct ds_policy_slot *s;
+
+	memset(seen, 0, sizeof(seen));
+	walk(policy.staging);
+	for (epoch = 0; epoch < DS_EPOCHS; epoch++) {
+		walk(policy.main[epoch]);
+		assert_int_equal(policy.main[epoch] != DS_POLICY_NONE, policy.filled >> epoch & 1);
+	}
+	for (slot = 0; slot < policy.fresh; slot++) {
+		s = &policy.slots[slot];
+		assert_int_equal(seen[slot], 1);
+		if (!(s->key_high & DS_SLOT_USED)) {
+			forgotten++;
+			continue;
+		}
+		assert_int_equal(slot_of[ds_policy_key(&policy, slot)], slot);
+		pinned += !!(s->key_high & DS_SLOT_PINNED);
+		if (s->link & DS_SLOT_MAIN)
+			kept++;
+		else
+			staged++;
+	}
+	assert_int_equal(staged, policy.staged);
+	assert_int_equal(kept, policy.kept);
+	assert_int_equal(forgotten, policy.forgotten);
+	assert_int_equal(pinned, policy.pinned);
+}
+
+static void random_call(void)
+{
+	u32 key = random_below(random_below(2) ? KEYS : 30), what = random_below(100);
+	u32 slot = slot_of[key];
+
+	if (what < 90 || slot == DS_POLICY_NONE) {
+		use(key);
+	} else if (what < 95) {
+		assert_int_equal(ds_policy_forget(&policy, slot), 0);
+		slot_of[key] = DS_POLICY_NONE;
+	} else {
+		assert_int_equal(ds_policy_pin(&policy, slot, what < 97), 0);
+	}
+	/* A rule now and then that the shadow would not have chosen. */
+	if (random_below(200) == 0) {
+		policy.rule = (u8)random_below(DS_RULES);
+		ds_policy_set_window(&policy);
+	}
+}
+
+static void sound_after_each_call(void **state)
+{
+	static const u32 capacities[] = { 16, 17, 40, 64 };
+	u32 i, n;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(capacities); i++) {
+		start(capacities[i], DS_POLICY_DEFAULT, KEYS);
+		for (n = 0; n < 500000; n++) {
+			random_call();
+			assert_sound();
+		}
+		stop();
+	}
+}
+
+static u64 run_digest(u32 mode)
+{
+	u64 digest = 0;
+	u32 i;
+
+	start(64, mode, KEYS);
+	random_state = 42;
+	for (i = 0; i < 100000; i++)
+		digest = digest * 31 + use(random_below(random_below(KEYS) + 1)) +
+			 slot_of[i % KEYS];
+	stop();
+	return digest;
+}
+
+static void same_calls_same_answers(void **state)
+{
+	u32 mode;
+
+	(void)state;
+	for (mode = 0; mode < DS_POLICY_MODES; mode++)
+		assert_true(run_digest(mode) == run_digest(mode));
+}
+
+/* A hit of a slot whose token just left harms nobody. */
+static void late_hits(void **state)
+{
+	u32 i;
+
+	(void)state;
+	start(64, DS_POLICY_DEFAULT, KEYS);
+	for (i = 0; i < 200000; i++) {
+		ds_policy_hit(&policy, random_below(64));
+		random_call();
+		assert_sound();
+	}
+	stop();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(wrong_calls),
+		TEST(keys_to_the_last),
+		TEST(memory_runs_out),
+		TEST(fourteen_bytes_a_slot),
+		TEST(ghost_remembers_when),
+		TEST(ghost_forgets_the_oldest),
+		TEST(sketch_counts_and_ages),
+		TEST(pinned_stay),
+		TEST(all_pinned),
+		TEST(forgotten_slots_are_taken),
+		TEST(sound_after_each_call),
+		TEST(same_calls_same_answers),
+		TEST(late_hits),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
