@@ -8,10 +8,20 @@ namespace ds::sim {
 namespace {
 
 constexpr PolicyKind kinds[] = {
-    {"lru", make_lru, 0},     {"fifo", make_fifo, 0},      {"clock", make_clock, 0},
-    {"sieve", make_sieve, 0}, {"s3-fifo", make_s3fifo, 0}, {"2q", make_2q, 0},
-    {"arc", make_arc, 0},     {"lirs", make_lirs, 0},      {"w-tinylfu", make_wtinylfu, 20},
-    {"lfu", make_lfu, 0},     {"opt", make_opt, 0},
+    {"lru", make_lru, 0},
+    {"fifo", make_fifo, 0},
+    {"clock", make_clock, 0},
+    {"sieve", make_sieve, 0},
+    {"s3-fifo", make_s3fifo, 0},
+    {"2q", make_2q, 0},
+    {"arc", make_arc, 0},
+    {"lirs", make_lirs, 0},
+    {"w-tinylfu", make_wtinylfu, 20},
+    {"lfu", make_lfu, 0},
+    {"ds", make_ds, 0},
+    {"literal-001", make_literal_001, 0},
+    {"adaptive-001", make_adaptive_001, 0},
+    {"opt", make_opt, 0},
 };
 
 Failure wrong(std::string sentence, std::string remedy) {

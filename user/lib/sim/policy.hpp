@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is kept in a cache of so many entries: the references that a policy is compared with.
+// What is kept in a cache of so many entries: the token cache's policy, and the references that it
+// is compared with.
 #pragma once
 
 #include <cstdint>
@@ -50,6 +51,9 @@ std::unique_ptr<Policy> make_arc(uint32_t capacity, uint32_t, const Trace &trace
 std::unique_ptr<Policy> make_lirs(uint32_t capacity, uint32_t, const Trace &trace);
 std::unique_ptr<Policy> make_wtinylfu(uint32_t capacity, uint32_t window, const Trace &trace);
 std::unique_ptr<Policy> make_lfu(uint32_t capacity, uint32_t, const Trace &trace);
+std::unique_ptr<Policy> make_ds(uint32_t capacity, uint32_t, const Trace &trace);
+std::unique_ptr<Policy> make_literal_001(uint32_t capacity, uint32_t, const Trace &trace);
+std::unique_ptr<Policy> make_adaptive_001(uint32_t capacity, uint32_t, const Trace &trace);
 std::unique_ptr<Policy> make_opt(uint32_t capacity, uint32_t, const Trace &trace);
 
 }  // namespace ds::sim

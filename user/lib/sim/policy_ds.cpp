@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// The token cache's own policy and document 001's: the code that is in the module.
+#include <cerrno>
+#include <string>
+#include <vector>
+
+#include "sim/core.hpp"
+#include "sim/policy.hpp"
+
+namespace ds::sim {
+namespace {
+
+Failure refused(int rc, uint32_t capacity) {
+    if (rc == -ENOMEM)
+        throw std::bad_alloc();
+    return Failure({EINVAL, "L1 cannot have " + std::to_string(capacity) + " entries.",
+                    "Use a capacity of " + std::to_string(DS_POLICY_CAPACITY_MIN) + " to " +
+                        std::to_string(DS_POLICY_CAPACITY_MAX) + ".",
+                    false});
+}
+
+class Ds : public Policy {
+public:
+    Ds(uint32_t capacity, uint32_t uniques, ds_policy_mode mode) : slots_(uniques, none) {
+        if (uniques > DS_POLICY_KEYS)
+            throw Failure(
+                {EINVAL,
+                 "The token cache has no indices for " + std::to_string(uniques) + " objects.",
+                 "Use a trace of at most " + std::to_string(DS_POLICY_KEYS) +
+                     " objects, or other policies.",
+                 false});
+        if (int rc = ds_policy_init(&policy_, capacity, mode); rc < 0)
+            throw refused(rc, capacity);
+    }
+    ~Ds() override { ds_policy_destroy(&policy_); }
+    Ds(const Ds &) = delete;
+    Ds &operator=(const Ds &) = delete;
+
+    bool access(uint32_t id) override {
+        uint32_t slot = slots_[id], victim = none;
+
+        if (slot != none) {
+            ds_policy_hit(&policy_, slot);
+            return true;
+        }
+        slots_[id] = ds_policy_miss(&policy_, id, &victim);
+        if (victim != none)
+            slots_[victim] = none;
+        return false;
+    }
+
+protected:
+    ds_policy policy_{};
+
+private:
+    static constexpr uint32_t none = DS_POLICY_NONE;
+
+    std::vector<uint32_t> slots_;  // by object
+};
+
+/// Time stands still: nobody is idle, counts age with uses. What adaptive-001 is told is
+/// that DMA is not busy and the processor is, so its thresholds fall while L1 hits seldom.
+class Ds001 : public Ds {
+public:
+    using Ds::Ds;
+
+    bool access(uint32_t id) override {
+        bool hit = Ds::access(id);
+
+        hits_ += hit;
+        if (++uses_ % between == 0)
+            tick();
+        return hit;
+    }
+
+private:
+    static constexpr uint64_t between = 64;
+
+    void tick() {
+        ds_policy_load load{
+            .dma = 0,
+            .l1 = static_cast<uint32_t>((hits_ - hits_then_) * 1000 / (uses_ - uses_then_)),
+            .l2 = 0,
+            .cpu = 1000};
+        if (!ds_policy_tick(&policy_, 0, uses_, &load))
+            return;
+        hits_then_ = hits_;
+        uses_then_ = uses_;
+    }
+
+    uint64_t uses_ = 0, hits_ = 0, uses_then_ = 0, hits_then_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Policy> make_ds(uint32_t capacity, uint32_t, const Trace &trace) {
+    return std::make_unique<Ds>(capacity, trace.uniques, DS_POLICY_DEFAULT);
+}
+
+std::unique_ptr<Policy> make_literal_001(uint32_t capacity, uint32_t, const Trace &trace) {
+    return std::make_unique<Ds001>(capacity, trace.uniques, DS_POLICY_LITERAL_001);
+}
+
+std::unique_ptr<Policy> make_adaptive_001(uint32_t capacity, uint32_t, const Trace &trace) {
+    return std::make_unique<Ds001>(capacity, trace.uniques, DS_POLICY_ADAPTIVE_001);
+}
+
+}  // namespace ds::sim
