@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/nic_fit.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "sim/nelder_mead.hpp"
+
+namespace ds::sim {
+namespace {
+
+constexpr size_t parameters = 7;
+
+// ---- Points
+
+template <class T>
+std::optional<T> number(std::string_view text) {
+    T value{};
+    auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+
+    if (error != std::errc() || end != text.data() + text.size())
+        return std::nullopt;
+    return value;
+}
+
+std::optional<NicPoint> point_of(std::string_view line) {
+    size_t comma = line.find(',');
+
+    if (comma == line.npos)
+        return std::nullopt;
+    auto qps = number<uint32_t>(line.substr(0, comma));
+    auto mpps = number<double>(line.substr(comma + 1));
+    if (!qps || !mpps || *qps == 0 || *qps > most_qps || !(*mpps > 0) || !std::isfinite(*mpps))
+        return std::nullopt;
+    return NicPoint{*qps, *mpps};
+}
+
+// Two names.
+bool is_header(std::string_view line) {
+    return std::ranges::count(line, ',') == 1 && std::ranges::all_of(line, [](char c) {
+               return std::isalpha(c) || c == '_' || c == ',';
+           });
+}
+
+Error bad(size_t line, const std::string &what) {
+    return {EINVAL, "line " + std::to_string(line) + " of the curve " + what,
+            "a line is a number of QPs (1 to " + std::to_string(most_qps) +
+                ", each once), a comma, and a rate in Mpps above 0"};
+}
+
+// ---- Fit
+
+/// Parameters as the optimiser sees them: logarithms, so that none can be negative.
+NicModel model_of(const Point &x, Access access) {
+    return {.line_mpps = std::exp(x[0]),
+            .qp_ns = std::exp(x[1]),
+            .work_ns = std::exp(x[2]),
+            .parallel = std::exp(x[3]),
+            .context = {.entries = std::exp(x[4]), .miss_ns = context_miss_ns},
+            .translation = {.entries = std::exp(x[5]), .miss_ns = std::exp(x[6])},
+            .access = access};
+}
+
+double mean_error(const NicModel &model, const std::vector<NicPoint> &points) {
+    double sum = 0;
+
+    for (const NicPoint &point : points)
+        sum += std::abs(model.rate(point.qps) / point.mpps - 1);
+    return sum / static_cast<double>(points.size());
+}
+
+/// Where to start: the caches' entries at pairs of places among the measured numbers of QPs, the
+/// smaller one for contexts, and the first drop a fifth of the last.
+std::vector<Point> starts(const std::vector<NicPoint> &points) {
+    constexpr int places = 7;
+    double top = std::ranges::max(points, {}, &NicPoint::mpps).mpps;
+    double drop_ns = 1000 / points.back().mpps - 1000 / top;
+    double parallel = std::max(1.0, context_miss_ns / std::max(drop_ns / 5, 1.0));
+    auto place = [&](int i) {
+        double least = std::log(std::max(points.front().qps, 8u));
+        double span = std::log(std::max(points.back().qps, 16u)) - least;
+        return least + span * i / places;
+    };
+    std::vector<Point> list;
+
+    for (int first = 0; first < places; first++)
+        for (int second = first + 1; second < places; second++)
+            list.push_back(
+                {std::log(top), std::log(1000 * points.front().qps / points.front().mpps),
+                 std::log(0.95 * 1000 * parallel / top), std::log(parallel), place(first),
+                 place(second), std::log(std::max(drop_ns, 1.0) * parallel)});
+    return list;
+}
+
+Minimum best_of(const std::vector<NicPoint> &points, Access access) {
+    auto error = [&](const Point &x) { return mean_error(model_of(x, access), points); };
+    Minimum best{{}, INFINITY};
+
+    for (const Point &start : starts(points)) {
+        Minimum found = nelder_mead(error, start, 0.2, 1e-5, 400);
+        if (found.value < best.value)
+            best = found;
+    }
+    // A simplex that has collapsed early goes on from a new one.
+    for (double before = INFINITY; best.value < before - 1e-6;) {
+        before = best.value;
+        for (double step : {0.3, 0.1, 0.03})
+            best = nelder_mead(error, best.at, step, 1e-9, 1000);
+    }
+    return best;
+}
+
+}  // namespace
+
+Result<std::vector<NicPoint>> parse_nic_points(std::string_view csv) {
+    std::map<uint32_t, std::pair<double, size_t>> seen;
+    size_t number = 0;
+
+    while (!csv.empty()) {
+        std::string_view line = csv.substr(0, csv.find('\n'));
+        csv.remove_prefix(std::min(line.size() + 1, csv.size()));
+        if (line.ends_with('\r'))
+            line.remove_suffix(1);
+        if (++number == 1 && is_header(line))
+            continue;
+        auto point = point_of(line);
+        if (!point)
+            return bad(number, "is no point");
+        auto [it, is_new] = seen.try_emplace(point->qps, point->mpps, number);
+        if (!is_new)
+            return bad(number, "has the QPs of line " + std::to_string(it->second.second));
+    }
+    if (seen.size() <= parameters)
+        return Error{EINVAL,
+                     "the curve has " + std::to_string(seen.size()) + " points, and the model " +
+                         std::to_string(parameters) + " parameters",
+                     "measure the rate at more numbers of QPs"};
+
+    std::vector<NicPoint> points;
+    for (const auto &[qps, value] : seen)
+        points.push_back({qps, value.first});
+    return points;
+}
+
+NicFit fit_nic(const std::vector<NicPoint> &points) {
+    Minimum random = best_of(points, Access::random);
+    Minimum in_turn = best_of(points, Access::round_robin);
+    NicFit fit{.model = random.value <= in_turn.value ? model_of(random.at, Access::random)
+                                                      : model_of(in_turn.at, Access::round_robin),
+               .errors = {},
+               .mean_error = 0,
+               .max_error = 0};
+
+    for (const NicPoint &point : points) {
+        double model = fit.model.rate(point.qps);
+        double relative = model / point.mpps - 1;
+        fit.errors.push_back({point.qps, point.mpps, model, relative});
+        fit.max_error = std::max(fit.max_error, std::abs(relative));
+    }
+    fit.mean_error = mean_error(fit.model, points);
+    return fit;
+}
+
+uint32_t measured_knee(const std::vector<NicPoint> &points, double share) {
+    double least = share * std::ranges::max(points, {}, &NicPoint::mpps).mpps;
+    uint32_t qps = 0;
+
+    for (const NicPoint &point : points)
+        if (point.mpps >= least)
+            qps = std::max(qps, point.qps);
+    return qps;
+}
+
+}  // namespace ds::sim

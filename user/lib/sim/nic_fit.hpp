@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// The NIC model fitted to a measured curve.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include <ds/result.hpp>
+
+#include "sim/nic_model.hpp"
+
+namespace ds::sim {
+
+struct NicPoint {
+    uint32_t qps;
+    double mpps;
+};
+
+/// Lines `qps,mpps`, in any order, with or without a line of names first. -EINVAL with the number
+/// of the line for one that is not two numbers, for 0 or more than most_qps QPs, for a rate that
+/// is not above 0, for the same QPs twice; and if there are fewer points than parameters. Sorted
+/// by QPs.
+Result<std::vector<NicPoint>> parse_nic_points(std::string_view csv);
+
+struct NicFit {
+    struct Error {
+        uint32_t qps;
+        double measured, model;  ///< Mpps
+        double relative;         ///< (model - measured) / measured
+    };
+
+    NicModel model;
+    std::vector<Error> errors;  ///< a point each, by QPs
+    double mean_error;          ///< of the absolute values of the relative ones
+    double max_error;           ///< likewise
+};
+
+/// The curve tells times in proportion to each other and not in ns: with the same rates, all times
+/// and `parallel` may be doubled. What sets the scale is this: a missing context costs one DMA read
+/// of host memory.
+constexpr double context_miss_ns = 580;
+
+/// Fits all parameters but context.miss_ns and the ways, for the access that fits better. Nor does
+/// the curve tell what a cache holds: the smaller one is taken for that of contexts, as in csRNA,
+/// which has 50 to 300 contexts and 50,000 translations. Deterministic. Takes about a second for
+/// 100 points.
+NicFit fit_nic(const std::vector<NicPoint> &points);
+
+/// The largest number of QPs measured with at least @p share of the highest rate.
+uint32_t measured_knee(const std::vector<NicPoint> &points, double share = 0.9);
+
+}  // namespace ds::sim

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// A log-linear histogram: percentiles of many times in bounded memory.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace ds::sim {
+
+/// Each power of two is cut into 2^sub_bits equal buckets. All sums are integers, so that parts
+/// merged in any order come to the same.
+class Percentiles {
+public:
+    static constexpr unsigned sub_bits = 7;
+
+    void record(uint64_t ns) {
+        counts_[bucket_of(ns)]++;
+        count_++;
+        sum_ += ns;
+        min_ = std::min(min_, ns);
+        max_ = std::max(max_, ns);
+    }
+
+    void merge(const Percentiles &other) {
+        for (size_t i = 0; i < counts_.size(); i++)
+            counts_[i] += other.counts_[i];
+        count_ += other.count_;
+        sum_ += other.sum_;
+        min_ = std::min(min_, other.min_);
+        max_ = std::max(max_, other.max_);
+    }
+
+    uint64_t count() const { return count_; }
+    uint64_t min() const { return count_ ? min_ : 0; }
+    uint64_t max() const { return max_; }
+    double mean() const {
+        return count_ ? static_cast<double>(sum_) / static_cast<double>(count_) : 0;
+    }
+
+    /// The smallest time that at least @p per_100000 in 100,000 of all times do not exceed
+    /// (99,900 is P99.9), or up to one part in 128 more. 0 if there are none.
+    uint64_t at(uint32_t per_100000) const;
+
+    uint64_t p50() const { return at(50'000); }
+    uint64_t p99() const { return at(99'000); }
+    uint64_t p999() const { return at(99'900); }
+
+private:
+    static size_t bucket_of(uint64_t ns) {
+        unsigned shift = std::max(static_cast<int>(std::bit_width(ns)) - 1 - int(sub_bits), 0);
+        return (size_t(shift) << sub_bits) + (ns >> shift);
+    }
+    static uint64_t last_of(size_t bucket);
+
+    std::vector<uint64_t> counts_ = std::vector<uint64_t>((65 - sub_bits) << sub_bits);
+    uint64_t count_ = 0;
+    unsigned __int128 sum_ = 0;
+    uint64_t min_ = std::numeric_limits<uint64_t>::max();
+    uint64_t max_ = 0;
+};
+
+}  // namespace ds::sim

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random numbers that are a function of where they are used, not of how many were drawn before:
+// the same for any number of threads and any order of work.
+#pragma once
+
+#include <cstdint>
+
+namespace ds::sim {
+
+class Random {
+public:
+    explicit Random(uint64_t seed) : key_(mix(seed)) {}
+
+    /// 64 random bits, the same each time for the same (seed, stream, place).
+    uint64_t bits(uint64_t stream, uint64_t place) const { return mix(mix(key_ + stream) + place); }
+
+    /// Uniform in [0, 1).
+    double uniform(uint64_t stream, uint64_t place) const {
+        return static_cast<double>(bits(stream, place) >> 11) * 0x1p-53;
+    }
+
+    /// Uniform in [0, limit), 0 if there is no limit.
+    uint64_t below(uint64_t limit, uint64_t stream, uint64_t place) const {
+        auto product = static_cast<unsigned __int128>(bits(stream, place)) * limit;
+        return static_cast<uint64_t>(product >> 64);
+    }
+
+private:
+    // The output function of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
+    static uint64_t mix(uint64_t z) {
+        z += 0x9e3779b97f4a7c15;
+        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+        z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+        return z ^ (z >> 31);
+    }
+
+    uint64_t key_;
+};
+
+}  // namespace ds::sim
