@@ -23,17 +23,20 @@ double normal_above(double above) {
 
 }  // namespace
 
-// The middle of each share of the standard normal distribution.
-const std::vector<double> &Latency::normal_shares() {
-    static const std::vector<double> middles = [] {
-        std::vector<double> z;
-        for (uint64_t share = 0; share + 1 < shares; share++)
-            z.push_back(normal_above(1 - (double(share) + 0.5) / double(shares)));
+// Of the standard normal distribution. The first and the last, which are infinite, are taken from
+// the middle of their part.
+const std::vector<double> &Latency::normal_quantiles() {
+    static const std::vector<double> quantiles = [] {
+        const double part = 1.0 / double(shares), small = part * part;
+        std::vector<double> z{normal_above(1 - part / 2)};
+        for (uint64_t share = 1; share + 1 < shares; share++)
+            z.push_back(normal_above(1 - double(share) * part));
         for (uint64_t share = 0; share < shares; share++)
-            z.push_back(normal_above((double(shares - share) - 0.5) / double(shares * shares)));
+            z.push_back(normal_above(double(shares - share) * small));
+        z.push_back(normal_above(small / 2));
         return z;
     }();
-    return middles;
+    return quantiles;
 }
 
 Result<Latency> Latency::lognormal(uint64_t median_ns, uint64_t p99_ns) {
@@ -47,7 +50,7 @@ Result<Latency> Latency::lognormal(uint64_t median_ns, uint64_t p99_ns) {
 
     double sigma = std::log(double(p99_ns) / double(median_ns)) / z99;
     std::vector<uint64_t> values;
-    for (double z : normal_shares())
+    for (double z : normal_quantiles())
         values.push_back(
             static_cast<uint64_t>(std::llround(double(median_ns) * std::exp(sigma * z))));
     return Latency(median_ns, std::move(values));

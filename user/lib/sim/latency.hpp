@@ -24,31 +24,41 @@ public:
     static Result<Latency> lognormal(uint64_t median_ns, uint64_t p99_ns);
 
     /// In ns: the same each time for the same (random's seed, @p stream, @p place). A log-normal
-    /// one gives the medians of 1,024 equal shares of the distribution, of which the slowest is
-    /// cut into 1,024 again: its rarest value has a chance of about 1 in a million.
+    /// one is taken from a table of quantiles, 1,024 of all and 1,024 of the slowest 1,024th, with
+    /// straight lines between them; what is rarer than one in two million is cut off.
     uint64_t draw(const Random &random, uint64_t stream, uint64_t place) const {
-        return shares_.empty() ? median_ns_ : pick(random.bits(stream, place));
+        return quantiles_.empty() ? median_ns_ : between(random.bits(stream, place));
     }
 
     uint64_t median_ns() const { return median_ns_; }
 
 private:
-    static constexpr unsigned share_bits = 10;
+    static constexpr unsigned share_bits = 10, line_bits = 16;
     static constexpr uint64_t shares = uint64_t(1) << share_bits;
 
-    Latency(uint64_t median_ns, std::vector<uint64_t> values)
-        : median_ns_(median_ns), shares_(std::move(values)) {}
+    Latency(uint64_t median_ns, std::vector<uint64_t> quantiles)
+        : median_ns_(median_ns), quantiles_(std::move(quantiles)) {}
 
-    static const std::vector<double> &normal_shares();
+    static const std::vector<double> &normal_quantiles();
 
-    uint64_t pick(uint64_t bits) const {
-        uint64_t share = bits >> (64 - share_bits);
-        uint64_t of_slowest = bits >> (64 - 2 * share_bits) & (shares - 1);
-        return shares_[share + 1 < shares ? share : share + of_slowest];
+    uint64_t between(uint64_t bits) const {
+        uint64_t share = take(bits, share_bits);
+        if (share + 1 == shares)
+            share += take(bits, share_bits);
+        uint64_t low = quantiles_[share], span = quantiles_[share + 1] - low;
+        return low +
+               ((span * take(bits, line_bits) + (uint64_t(1) << (line_bits - 1))) >> line_bits);
+    }
+
+    /// The highest of @p bits, which are gone then.
+    static uint64_t take(uint64_t &bits, unsigned number) {
+        uint64_t taken = bits >> (64 - number);
+        bits <<= number;
+        return taken;
     }
 
     uint64_t median_ns_;
-    std::vector<uint64_t> shares_;  // shares - 1 of the body, then the slowest's
+    std::vector<uint64_t> quantiles_;  // where shares begin; all but the slowest, then its parts
 };
 
 /// What the simulator assumes of hardware that this project has not got.

@@ -35,12 +35,12 @@ struct Sampling {
 /// Both take dense ids, below 2^31: memory is up to 40 bytes for each id below the largest.
 MissRatioCurve exact_mrc(std::span<const uint32_t> ids);
 
-/// Requests are sampled, not ids as SHARDS does (Waldspurger et al., FAST 2015). That is slower, a
-/// half to a third of the exact curve's time, but what is sampled has its exact distance: hot ids
-/// and loops, with which 1 % of the ids is more than ten points off somewhere, do no harm. Requests
-/// are in strata by how many requests ago their id was asked for, which is known of all of them;
-/// in a stratum distances differ little. First requests are not sampled but counted.
-/// Deterministic for a seed.
+/// Requests are sampled, not ids as SHARDS does (Waldspurger et al., FAST 2015). That is slower,
+/// about half the exact curve's time, but what is sampled has its exact distance: hot ids and
+/// loops, with which 1 % of the ids is more than ten points off somewhere, do no harm. Requests are
+/// in strata by how many requests ago their id was asked for, which is known of all of them; in a
+/// stratum distances differ little. First requests are not sampled but counted. Deterministic for
+/// a seed.
 MissRatioCurve sampled_mrc(std::span<const uint32_t> ids, const Sampling &sampling);
 
 }  // namespace ds::sim
