@@ -288,7 +288,7 @@ private:
 
 void events_are_lines_of_json(void **) {
     File file;
-    std::ofstream(file.path()) << "what was there before, and much longer than what will be";
+    std::ofstream(file.path()) << std::string(10'000, 'x');
     EventLog log = EventLog::create(file.path()).or_throw();
 
     log.move(0, EventLog::Move::promote, 7, 3, 2);
