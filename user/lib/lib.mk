@@ -44,7 +44,7 @@ core_src	:= $(shell grep -l 'GPL-2.0-only OR Apache-2.0' kernel/*.c kernel/*/*.c
 core_o		:= $(core_src:%.c=$(lib_obj)/%.o)
 netlink_o	:= $(patsubst %.cpp,$(lib_obj)/%.o,$(wildcard user/lib/netlink/*.cpp))
 lib_o		:= $(patsubst %.cpp,$(lib_obj)/%.o,$(wildcard user/lib/abi/*.cpp user/lib/btree/*.cpp \
-			user/lib/fabric/*.cpp user/lib/pool/*.cpp user/lib/rdm/*.cpp user/lib/sim/*.cpp user/lib/store/*.cpp))
+			user/lib/fabric/*.cpp user/lib/pool/*.cpp user/lib/rdm/*.cpp user/lib/store/*.cpp))
 
 # The simulator is for dsctl and tests; only what uses it needs SIM_LIBS.
 sim_o		:= $(patsubst %.cpp,$(lib_obj)/%.o,$(wildcard user/lib/sim/*.cpp))
