@@ -12,4 +12,20 @@ $(BUILD)/bench/%: bench/native/%.cpp $(LIB_CORE)
 	@mkdir -p $(@D)
 	$(CXX) $(CXXFLAGS) -Iinclude/uapi -Ikernel -MMD -MP -MF $@.d -MT $@ -o $@ $< $(LIB_CORE) -lpthread
 
--include $(BENCH_NATIVE:=.d)
+# Tokens beside the kernel's xarray. No part of `bench`: the source is a package that
+# only this one needs.
+tokencache_dir	:= bench/native/tokencache
+tokencache_out	:= $(BUILD)/bench/tokencache.d
+tokencache_o	:= $(patsubst $(tokencache_dir)/%.c,$(tokencache_out)/%.o,$(wildcard $(tokencache_dir)/*.c))
+
+$(BUILD)/bench/tokencache: $(tokencache_dir)/main.cpp $(tokencache_o) $(LIB_CORE)
+	$(CXX) $(CXXFLAGS) -Iinclude/uapi -Ikernel -MMD -MP -MF $(tokencache_out)/main.d -MT $@ -o $@ $< \
+		$(tokencache_o) $(LIB_CORE) -Wl,--wrap=calloc -lpthread
+
+$(tokencache_out)/%.o: $(tokencache_dir)/%.c $(tokencache_dir)/source
+	@mkdir -p $(@D)
+	linux=$$($(tokencache_dir)/source) && \
+	$(CC) -std=gnu11 $(CFLAGS) -include $(tokencache_dir)/kernel.h -isystem "$$linux/include" -isystem "$$linux" \
+		-MMD -MP -c -o $@ $<
+
+-include $(BENCH_NATIVE:=.d) $(tokencache_out)/main.d $(tokencache_o:.o=.d)

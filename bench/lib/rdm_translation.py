@@ -2,15 +2,14 @@
 """Rows of the benchmark rdm: translation of addresses, in the kernel and natively."""
 import os
 import platform
-import re
 import shutil
 import subprocess
-import time
 from types import SimpleNamespace
 
 import modules
-from nodes import ROOT, BenchError, Nodes, host_busy_seconds
+from nodes import ROOT, BenchError, Nodes
 from report import Report
+from turns import add_rows, figures, others_during
 
 MODULE = "ds_bench_translation"
 ROUNDS = 6  # for each pair of runs that is asked for: they are short, and the host is never quiet
@@ -30,27 +29,6 @@ NATIVE_ROWS = (
     (HASHED + ", in user space", "pagemap", "unordered", "std::unordered_map", None),
     (SEARCHED + ", in user space", "segtable", "scan", "a scan of the same table", None),
 )
-
-
-def figures(line):
-    """The numbers of a line, by the word before each."""
-    return {name: int(number) for name, number in re.findall(r"([a-z]+) (\d+)", line)}
-
-
-def others_during(run, ours_so_far):
-    """Processors that the rest of the host used while run() ran; ours_so_far(): processor seconds of ours."""
-    busy, ours, start = host_busy_seconds(), ours_so_far(), time.monotonic()
-    run()
-    return max(host_busy_seconds() - busy - (ours_so_far() - ours), 0.0) / (time.monotonic() - start)
-
-
-def add_rows(report, rows, rounds, command, others):
-    """A row for each pair of tables, nanoseconds of a look-up without the call of a function that looks nothing up."""
-    if not rounds:
-        raise BenchError(f"no figures from: {command}")
-    for metric, mine, peer, name, goal in rows:
-        both = ([(figure[table] - figure.get("nothing", 0)) / figure["lookups"] for figure in rounds] for table in (mine, peer))
-        report.rounds(metric, "ns", both, others, command, name, goal)
 
 
 def in_kernel(options):

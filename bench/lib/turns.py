@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows of what one program has measured of several tables, in turns."""
+import re
+import time
+
+from nodes import BenchError, host_busy_seconds
+
+
+def figures(line):
+    """The numbers of a line, by the word before each."""
+    return {name: int(number) for name, number in re.findall(r"([a-z]+) (\d+)", line)}
+
+
+def others_during(run, ours_so_far):
+    """Processors that the rest of the host used while run() ran; ours_so_far(): processor seconds of ours."""
+    busy, ours, start = host_busy_seconds(), ours_so_far(), time.monotonic()
+    run()
+    return max(host_busy_seconds() - busy - (ours_so_far() - ours), 0.0) / (time.monotonic() - start)
+
+
+def add_rows(report, rows, rounds, command, others):
+    """A row for each pair of tables, nanoseconds of a look-up without the call of a function that looks nothing up."""
+    if not rounds:
+        raise BenchError(f"no figures from: {command}")
+    for metric, mine, peer, name, goal in rows:
+        both = ([(figure[table] - figure.get("nothing", 0)) / figure["lookups"] for figure in rounds] for table in (mine, peer))
+        report.rounds(metric, "ns", both, others, command, name, goal)
