@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows of the benchmark tokencache: look-ups and memory, in the kernel and natively."""
+import os
+import platform
+import shutil
+import subprocess
+from types import SimpleNamespace
+
+import modules
+from nodes import ROOT, BenchError, Nodes
+from report import Report
+from turns import add_rows, figures, others_during
+
+MODULE = "ds_bench_tokencache"
+ROUNDS = 6  # for each pair of runs that is asked for: they are short, and the host is never quiet
+LOOKUPS = 250000
+NATIVE = os.path.join("build", "bench", "tokencache")
+
+KERNEL_ROWS = (("look-up of a random token of 1,000,000", "directory", "xarray", "xa_load()", "<= 0.8"),)
+# (metric, ours, peer, what the peer is, goal)
+NATIVE_ROWS = (
+    ("look-up of a random token", "directory", "xarray", "xa_load()", "<= 0.5"),
+    ("the same, each waiting for the one before", "directorychain", "xarraychain", "xa_load()", None),
+    ("look-up with reference, and its end", "held", "referenced", "xa_load(), kref: as rxe", "<= 0.25"),
+    ("the same, descriptor copied", "copied", "referenced", "xa_load(), kref: as rxe", None),
+)
+# (metric, one thread, two)
+THREAD_ROWS = (
+    ("look-up of a random token, two threads", "found", "foundbytwo"),
+    ("look-up with reference, and its end, two threads", "held", "heldbytwo"),
+)
+
+
+def in_kernel(options):
+    """The row of one insmod."""
+    folder = modules.build(options.kernel)
+    with Nodes(1, options.kernel) as nodes:
+        shutil.copy(os.path.join(folder, MODULE + ".ko"), nodes.share)
+        command = f"insmod {MODULE}.ko lookups={LOOKUPS} rounds={ROUNDS * options.pairs}"
+        others = others_during(lambda: nodes.run(f"cd /share && {command} && rmmod {MODULE}", seconds=600),
+                               lambda: nodes.cpu_seconds()[1])
+        said = [figures(line) for line in nodes.run(f"dmesg | grep {MODULE}:").splitlines()]
+        report = Report("tokencache", nodes, None)
+        add_rows(report, KERNEL_ROWS, [figure for figure in said if "lookups" in figure], command, others)
+    return report.rows
+
+
+def build():
+    """Build the program. Returns why that is not possible, or None."""
+    made = subprocess.run(["make", "--no-print-directory", "-C", ROOT, NATIVE], check=False, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    return made.stdout if made.returncode else None
+
+
+def add_threads(report, objects, bursts, command, others):
+    """Million look-ups a second by two threads and by one: the best of all bursts of each."""
+    for metric, one, two in THREAD_ROWS:
+        lookups = bursts[0]["burst"] * 1000
+        by_two, by_one = (min(burst[name] for burst in bursts) for name in (two, one))
+        report.rounds(f"{metric}, {objects:,} on this host", "M/s", ([2 * lookups / by_two], [lookups / by_one]), others,
+                      command, "one thread", ">= 1.6")
+
+
+def add_memory(report, objects, filled, command):
+    """Bytes that the allocator was asked for, beside what they may be and what the objects themselves take."""
+    metric = f"memory of an object, directory included, {objects:,}"
+    mine, kernels = (filled[name] / objects for name in ("bytes", "kernelbytes"))
+    report.count(metric, "B", [mine], command, ("what it may take", 24.0), "<= 1.0")
+    report.count(metric, "B", [mine], command, ("rxe's objects themselves", kernels), None)
+
+
+def add_objects(report, objects, rounds):
+    """Rows of a number of objects."""
+    command, said = f"{NATIVE} {objects} {rounds}", []
+
+    def measure():
+        done = subprocess.run(command.split(), cwd=ROOT, check=False, text=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE)
+        if done.returncode:
+            raise BenchError(f"{command}: status {done.returncode}: {done.stderr.strip()}")
+        said.extend(figures(line) for line in done.stdout.splitlines())
+
+    others = others_during(measure, lambda: sum(os.times()[:4]))
+    rows = [(f"{metric}, {objects:,} on this host", *rest) for metric, *rest in NATIVE_ROWS]
+    add_rows(report, rows, [line for line in said if "lookups" in line], command, others)
+    add_threads(report, objects, [line for line in said if "burst" in line], command, others)
+    add_memory(report, objects, next(line for line in said if "bytes" in line), command)
+
+
+def natively(options):
+    """Rows of a program on this host."""
+    why = build()
+    if why is not None:
+        print(f"  skipped: {NATIVE} needs Debian's linux-source-6.1 and cannot be built:\n{why}", flush=True)
+        return []
+    report = Report("tokencache", SimpleNamespace(release=platform.release()), None)
+    for objects in (1000000, 4000000):
+        add_objects(report, objects, ROUNDS * options.pairs)
+    return report.rows
+
+
+def run(options):
+    """All of it."""
+    return in_kernel(options) + natively(options)
