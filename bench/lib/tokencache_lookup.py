@@ -47,7 +47,7 @@ def in_kernel(options):
 
 def build():
     """Build the program. Returns why that is not possible, or None."""
-    made = subprocess.run(["make", "--no-print-directory", "-C", ROOT, NATIVE], check=False, text=True,
+    made = subprocess.run(["make", "-s", "-C", ROOT, NATIVE], check=False, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     return made.stdout if made.returncode else None
 

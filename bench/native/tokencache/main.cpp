@@ -22,8 +22,8 @@ extern "C" {
 #include "tokencache/token.h"
 
 // The linker puts it between the core and the C library: what is asked for is counted.
-void *__real_calloc(size_t count, size_t size);
-void *__wrap_calloc(size_t count, size_t size);
+void *real_calloc(size_t count, size_t size) __asm__("__real_calloc");
+void *counting_calloc(size_t count, size_t size) __asm__("__wrap_calloc");
 }
 
 namespace {
@@ -300,9 +300,9 @@ void measure_threads(Objects &of, u64 seed) {
 
 }  // namespace
 
-void *__wrap_calloc(size_t count, size_t size) {
+void *counting_calloc(size_t count, size_t size) {
     asked_for += count * size;
-    return __real_calloc(count, size);
+    return real_calloc(count, size);
 }
 
 int main(int argc, char **argv) {
