@@ -109,8 +109,7 @@ static int measure_round(u32 round)
 
 static void destroy(void)
 {
-	if (table.pages)
-		ds_token_table_destroy(&table);
+	ds_token_table_destroy(&table);
 	xa_destroy(&xarray);
 	vfree(tokens);
 	vfree(drawn);
@@ -147,13 +146,9 @@ static int fill(void)
 
 static int create(void)
 {
-	int ret = ds_token_table_init(&table, 1u << DS_TOKEN_INDEX_BITS);
-
-	if (ret)
-		return ret;
 	tokens = vzalloc(array_size(objects, sizeof(*tokens)));
 	drawn = vzalloc(array_size(lookups, sizeof(*drawn)));
-	return tokens && drawn ? 0 : -ENOMEM;
+	return tokens && drawn ? fill() : -ENOMEM;
 }
 
 static int __init tokencache_init(void)
@@ -161,9 +156,10 @@ static int __init tokencache_init(void)
 	u32 round;
 	int ret;
 
+	ret = ds_token_table_init(&table, 1u << DS_TOKEN_INDEX_BITS);
+	if (ret)
+		return ret;
 	ret = create();
-	if (!ret)
-		ret = fill();
 	for (round = 1; !ret && round <= rounds; round++)
 		ret = measure_round(round);
 	destroy();
