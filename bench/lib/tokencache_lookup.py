@@ -20,9 +20,9 @@ KERNEL_ROWS = (("look-up of a random token of 1,000,000", "directory", "xarray",
 # (metric, ours, peer, what the peer is, goal)
 NATIVE_ROWS = (
     ("look-up of a random token", "directory", "xarray", "xa_load()", "<= 0.5"),
-    ("the same, each waiting for the one before", "directorychain", "xarraychain", "xa_load()", None),
+    ("look-up, each waiting for the one before", "directorychain", "xarraychain", "xa_load()", None),
     ("look-up with reference, and its end", "held", "referenced", "xa_load(), kref: as rxe", "<= 0.25"),
-    ("the same, descriptor copied", "copied", "referenced", "xa_load(), kref: as rxe", None),
+    ("look-up with reference and copy, and its end", "copied", "referenced", "xa_load(), kref: as rxe", None),
 )
 # (metric, one thread, two)
 THREAD_ROWS = (

@@ -128,12 +128,14 @@ static u8 type_of(u32 number)
 
 static int fill(void)
 {
-	struct ds_token_desc d = { 0 };
 	int ret = 0;
 	u32 i;
 
 	for (i = 0; !ret && i < objects; i++) {
-		d.type = type_of(i);
+		struct ds_token_desc d = { .type = type_of(i) };
+
+		if (d.type == DS_TOKEN_MR)
+			d.mr.page_shift = PAGE_SHIFT;	/* or it would be wide */
 		ret = ds_token_create(&table, &d, &tokens[i]);
 		if (!ret)
 			ret = xa_err(xa_store(&xarray, ds_token_index(tokens[i]),
