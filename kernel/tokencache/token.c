@@ -131,6 +131,7 @@ int ds_token_table_init(struct ds_token_table *t, u32 limit)
 	ret = ds_wide_init(&t->wide);
 	if (ret) {
 		ds_free(t->pages);
+		t->pages = NULL;
 		return ret;
 	}
 	ds_spin_init(&t->lock);
