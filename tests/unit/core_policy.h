@@ -7,6 +7,7 @@
 #include "tokencache/ghost.c"
 #include "tokencache/shadow.c"
 #include "tokencache/sketch.c"
+#include "tokencache/policy_queue.c"
 #include "tokencache/policy.c"
 #include "tokencache/policy_001.c"
 

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
+/*
+ * DS: the queues of L1's policy.
+ */
+#include "policy_queue.h"
+
+#define DS_POLICY_STEPS	64	/* in a call */
+#define DS_POLICY_USES	7	/* of @heat */
+
+/* ---- queues: rings of slots, known by their last one ---- */
+
+static inline u32 ds_policy_first(const struct ds_policy *p, u32 last)
+{
+	return p->slots[last].link & DS_SLOT_NEXT;
+}
+
+/* Hits read the flags meanwhile. */
+static inline void ds_policy_set_next(struct ds_policy *p, u32 slot, u32 next)
+{
+	u32 *link = &p->slots[slot].link;
+
+	WRITE_ONCE(*link, (*link & ~DS_SLOT_NEXT) | next);
+}
+
+static void ds_policy_append(struct ds_policy *p, u32 *last, u32 slot)
+{
+	if (*last == DS_POLICY_NONE) {
+		ds_policy_set_next(p, slot, slot);
+	} else {
+		ds_policy_set_next(p, slot, ds_policy_first(p, *last));
+		ds_policy_set_next(p, *last, slot);
+	}
+	*last = slot;
+}
+
+static u32 ds_policy_pop(struct ds_policy *p, u32 *last)
+{
+	u32 first = ds_policy_first(p, *last);
+
+	if (first == *last)
+		*last = DS_POLICY_NONE;
+	else
+		ds_policy_set_next(p, *last, ds_policy_first(p, first));
+	return first;
+}
+
+/* ---- slots ---- */
+
+static inline u32 ds_policy_last_use(const struct ds_policy *p, u32 slot)
+{
+	return READ_ONCE(p->slots[slot].heat) >> 3;
+}
+
+/* The last use stays; uses are counted from @uses on. */
+static void ds_policy_recount(struct ds_policy *p, u32 slot, u32 uses)
+{
+	struct ds_policy_slot *s = &p->slots[slot];
+
+	WRITE_ONCE(s->heat, (u8)((READ_ONCE(s->heat) & ~DS_POLICY_USES) | uses));
+}
+
+static inline u32 ds_policy_uses(const struct ds_policy *p, u32 slot)
+{
+	return READ_ONCE(p->slots[slot].heat) & DS_POLICY_USES;
+}
+
+static void ds_policy_flag(struct ds_policy *p, u32 slot, u32 flag, bool on)
+{
+	u32 *link = &p->slots[slot].link;
+
+	WRITE_ONCE(*link, on ? *link | flag : *link & ~flag);
+}
+
+void ds_policy_enqueue(struct ds_policy *p, u32 slot, u32 epoch)
+{
+	if (p->slots[slot].link & DS_SLOT_MAIN) {
+		ds_policy_append(p, &p->main[epoch % DS_EPOCHS], slot);
+		p->filled |= 1u << epoch % DS_EPOCHS;
+	} else {
+		ds_policy_append(p, &p->staging, slot);
+	}
+}
+
+static void ds_policy_move(struct ds_policy *p, u32 slot, bool to_main, u32 epoch)
+{
+	bool in_main = p->slots[slot].link & DS_SLOT_MAIN;
+
+	p->kept = p->kept + to_main - in_main;
+	p->staged = p->staged + in_main - to_main;
+	ds_policy_flag(p, slot, DS_SLOT_MAIN, to_main);
+	ds_policy_enqueue(p, slot, epoch);
+}
+
+/* The token leaves, and the slot is in no queue. */
+static u32 ds_policy_evict(struct ds_policy *p, u32 slot)
+{
+	ds_ghost_put(&p->ghost, ds_policy_hash(ds_policy_key(p, slot)),
+		     ds_policy_last_use(p, slot), p->epoch);
+	if (p->slots[slot].link & DS_SLOT_MAIN)
+		p->kept--;
+	else
+		p->staged--;
+	return slot;
+}
+
+/* The head of a queue that does not stand there to be judged goes to where it belongs. */
+static bool ds_policy_pass_on(struct ds_policy *p, u32 slot)
+{
+	if (p->slots[slot].link & DS_SLOT_HEIR) {
+		ds_policy_flag(p, slot, DS_SLOT_HEIR, false);
+		ds_policy_enqueue(p, slot, ds_policy_last_use(p, slot));
+		return true;
+	}
+	if (p->slots[slot].key_high & DS_SLOT_PINNED) {
+		ds_policy_enqueue(p, slot, p->epoch);
+		return true;
+	}
+	return false;
+}
+
+/* ---- main ---- */
+
+static u32 *ds_policy_oldest(struct ds_policy *p)
+{
+	u32 next = (p->epoch + 1) % DS_EPOCHS;
+	u64 lists = ((u64)p->filled << DS_EPOCHS | p->filled) >> next;
+
+	if (!p->filled)
+		return NULL;
+	return &p->main[(next + ilog2(lists & -lists)) % DS_EPOCHS];
+}
+
+void ds_policy_join(struct ds_policy *p, u32 from, u32 to)
+{
+	u32 *last = &p->main[from], *before = &p->main[to], first;
+
+	if (*last == DS_POLICY_NONE)
+		return;
+	if (*before == DS_POLICY_NONE) {
+		*before = *last;
+	} else {
+		first = ds_policy_first(p, *last);
+		ds_policy_set_next(p, *last, ds_policy_first(p, *before));
+		ds_policy_set_next(p, *before, first);
+	}
+	*last = DS_POLICY_NONE;
+	p->filled = (p->filled & ~(1u << from)) | 1u << to;
+}
+
+static inline u32 ds_policy_list_age(const struct ds_policy *p, const u32 *list)
+{
+	return ds_epochs_since((u32)(list - p->main), p->epoch);
+}
+
+/* One that was used in main goes on. */
+static void ds_policy_again(struct ds_policy *p, u32 slot, u32 age)
+{
+	u32 uses = ds_policy_uses(p, slot), epoch = ds_policy_last_use(p, slot);
+
+	switch (p->rule) {
+	case DS_RULE_CLOCK:
+		ds_policy_recount(p, slot, 0);
+		ds_policy_move(p, slot, false, 0);
+		break;
+	case DS_RULE_S3FIFO:
+		ds_policy_recount(p, slot, min(uses, 3u) - 1);
+		ds_policy_enqueue(p, slot, p->epoch);
+		break;
+	default:
+		/* So old that its epoch's number is another's: it had its use lately enough. */
+		if (ds_epochs_since(epoch, p->epoch) >= age)
+			epoch = p->epoch;
+		ds_policy_recount(p, slot, 0);
+		ds_policy_enqueue(p, slot, epoch);
+	}
+}
+
+/* The oldest leaves, or goes on if it was used. The slot, or DS_POLICY_NONE. */
+static u32 ds_policy_step_main(struct ds_policy *p, u32 *list, bool must_leave)
+{
+	u32 age = ds_policy_list_age(p, list), slot = ds_policy_pop(p, list);
+
+	if (*list == DS_POLICY_NONE)
+		p->filled &= ~(1u << (list - p->main));
+	if (!ds_policy_used(p, slot)) {
+		ds_policy_append(p, &p->staging, slot);
+		return DS_POLICY_NONE;
+	}
+	if (ds_policy_pass_on(p, slot))
+		return DS_POLICY_NONE;
+	if (!ds_policy_uses(p, slot) || must_leave)
+		return ds_policy_evict(p, slot);
+	ds_policy_again(p, slot, age);
+	return DS_POLICY_NONE;
+}
+
+/* Whether the head of main's oldest list was not used since it is there. */
+static bool ds_policy_settled(const struct ds_policy *p, const u32 *list)
+{
+	u32 slot = ds_policy_first(p, *list);
+
+	return ds_policy_used(p, slot) && !ds_policy_uses(p, slot) &&
+		!(p->slots[slot].link & DS_SLOT_HEIR) &&
+		!(p->slots[slot].key_high & DS_SLOT_PINNED);
+}
+
+u32 ds_policy_main_age(struct ds_policy *p)
+{
+	u32 *list, step;
+
+	for (step = 0; step < DS_POLICY_STEPS; step++) {
+		list = ds_policy_oldest(p);
+		if (!list)
+			return 0;
+		if (ds_policy_settled(p, list))
+			return ds_policy_list_age(p, list);
+		ds_policy_step_main(p, list, false);
+	}
+	return 0;
+}
+
+/* ---- staging ---- */
+
+static inline bool ds_policy_main_has_room(const struct ds_policy *p)
+{
+	return p->kept + p->window < p->capacity;
+}
+
+/* The oldest leaves, or goes on. The slot, or DS_POLICY_NONE. */
+static u32 ds_policy_step_staging(struct ds_policy *p, bool must_leave)
+{
+	u32 slot = ds_policy_pop(p, &p->staging), uses;
+
+	if (!ds_policy_used(p, slot)) {
+		p->forgotten--;
+		return slot;
+	}
+	if (ds_policy_pass_on(p, slot))
+		return DS_POLICY_NONE;
+	uses = ds_policy_uses(p, slot);
+	p->left++;
+	p->left_used += uses > 0;
+	ds_policy_recount(p, slot, 0);
+	if (ds_policy_main_has_room(p)) {
+		ds_policy_move(p, slot, true, ds_policy_last_use(p, slot));
+		return DS_POLICY_NONE;
+	}
+	if (must_leave || !uses || (p->rule == DS_RULE_S3FIFO && uses == 1))
+		return ds_policy_evict(p, slot);
+	ds_policy_move(p, slot, p->rule == DS_RULE_S3FIFO, p->epoch);
+	return DS_POLICY_NONE;
+}
+
+void ds_policy_spill(struct ds_policy *p)
+{
+	u32 slot;
+
+	if (p->staged <= p->window || !ds_policy_main_has_room(p))
+		return;
+	slot = ds_policy_pop(p, &p->staging);
+	if (!ds_policy_used(p, slot)) {
+		ds_policy_append(p, &p->staging, slot);
+	} else if (!ds_policy_pass_on(p, slot)) {
+		ds_policy_recount(p, slot, 0);
+		ds_policy_move(p, slot, true, ds_policy_last_use(p, slot));
+	}
+}
+
+/* ---- who leaves ---- */
+
+/* The list of main to step in, or NULL for staging. */
+static u32 *ds_policy_where(struct ds_policy *p, bool main_first)
+{
+	return main_first || p->staging == DS_POLICY_NONE ? ds_policy_oldest(p) : NULL;
+}
+
+u32 ds_policy_make_room(struct ds_policy *p, bool for_main)
+{
+	u32 *list, step, slot = DS_POLICY_NONE;
+	bool must_leave, main_first;
+
+	if (p->pinned == p->capacity)
+		return DS_POLICY_NONE;
+	for (step = 0; step < 2 * DS_POLICY_STEPS && slot == DS_POLICY_NONE; step++) {
+		must_leave = step >= DS_POLICY_STEPS;
+		main_first = p->kept && p->staged < p->window + for_main;
+		/* All that are where one should leave may be pinned. */
+		if (must_leave)
+			main_first ^= step & 1;
+		list = ds_policy_where(p, main_first);
+		if (list)
+			slot = ds_policy_step_main(p, list, must_leave);
+		else
+			slot = ds_policy_step_staging(p, must_leave);
+	}
+	return slot;
+}
