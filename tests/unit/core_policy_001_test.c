@@ -158,7 +158,7 @@ static void idle_ones_go(void **state)
 	ns_pass(1000000);
 	assert_int_equal(ds_policy_idle(&policy), DS_POLICY_NONE);
 	ns_pass(1000000 + 1024);
-	for (i = 0; i < 2; i++) {
+	for (i = 0; i < 3; i++) {
 		n = ds_policy_idle(&policy);
 		if (n == DS_POLICY_NONE)
 			continue;

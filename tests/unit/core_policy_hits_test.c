@@ -105,23 +105,22 @@ static double lru_ratio(void)
 	return (double)hits / length;
 }
 
-static u32 run_hits(u32 from, u32 to)
+/* And how often another rule came into use. */
+static double ratio(const char *name, u32 *changes)
 {
-	u32 i, hits = 0;
-
-	for (i = from; i < to; i++)
-		hits += use(trace[i]);
-	return hits;
-}
-
-static double ratio(const char *name)
-{
+	u32 i, rule, hits = 0;
 	double r;
 
+	*changes = 0;
 	start(CAPACITY, DS_POLICY_DEFAULT, KEYS);
-	r = (double)run_hits(0, length) / length;
+	for (i = 0; i < length; i++) {
+		rule = policy.rule;
+		hits += use(trace[i]);
+		*changes += policy.rule != rule;
+	}
 	stop();
-	print_message("# %s: %.4f, LRU %.4f\n", name, r, lru_ratio());
+	r = (double)hits / length;
+	print_message("# %s: %.4f, LRU %.4f, rules changed %u\n", name, r, lru_ratio(), *changes);
 	assert_true(r > lru_ratio() - 0.005);
 	return r;
 }
@@ -132,19 +131,20 @@ static double ratio(const char *name)
 static void loops(void **state)
 {
 	static const u32 tenths[] = { 11, 15, 20, 40, 80 };
-	u32 i;
+	u32 i, changes;
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(tenths); i++) {
 		begin();
 		add_loop(REQUESTS, CAPACITY * tenths[i] / 10);
-		assert_true(ratio("loop") > 10.0 / tenths[i] * 0.935);
+		assert_true(ratio("loop", &changes) > 10.0 / tenths[i] * 0.935);
+		assert_true(changes <= 2);
 	}
 }
 
 static void scans_over_zipf(void **state)
 {
-	u32 i;
+	u32 i, changes;
 
 	(void)state;
 	begin();
@@ -154,37 +154,43 @@ static void scans_over_zipf(void **state)
 		for (i = 0; i < 2 * CAPACITY; i++)
 			add(fresh_key++);
 	}
-	assert_true(ratio("scans over zipf") > 0.435);
+	assert_true(ratio("scans over zipf", &changes) > 0.435);
+	assert_true(changes <= 2);
 }
 
 static void zipf_alone(void **state)
 {
-	u32 i;
+	u32 i, changes;
 
 	(void)state;
 	begin();
 	for (i = 0; i < REQUESTS; i++)
 		add(zipf(20 * CAPACITY));
-	assert_true(ratio("zipf") > 0.655);
+	assert_true(ratio("zipf", &changes) > 0.655);
+	assert_true(changes <= 2);
 }
 
 static void zipf_and_loop(void **state)
 {
-	u32 i;
+	u32 i, changes;
 
 	(void)state;
 	begin();
 	for (i = 0; i < REQUESTS; i++)
 		add(random_below(2) ? zipf(8 * CAPACITY) : 50000 + i / 2 % (2 * CAPACITY));
-	assert_true(ratio("zipf and loop") > 0.52);
+	assert_true(ratio("zipf and loop", &changes) > 0.52);
+	assert_true(changes <= 2);
 }
 
 static void recency(void **state)
 {
+	u32 changes;
+
 	(void)state;
 	begin();
 	add_recency(REQUESTS);
-	assert_true(ratio("recency") > 0.578);
+	assert_true(ratio("recency", &changes) > 0.578);
+	assert_true(changes <= 2);
 }
 
 /* After a change it follows one rule within ten uses a slot, and goes on to. */
@@ -210,10 +216,10 @@ static void settles_after_a_change(void **state)
 	stop();
 	assert_true(changes >= 2 && changes <= 5);
 	assert_true(settled < 10 * CAPACITY);
-	assert_true(ratio("recency, loop, recency") > 0.585);
+	assert_true(ratio("recency, loop, recency", &changes) > 0.585);
 }
 
-/* The sample alone does not know of hits: what is noted of them must come through. */
+/* Misses alone say nothing of recency: what is noted of hits comes through. Main is given up. */
 static void shadow_hears_of_hits(void **state)
 {
 	u32 i;
@@ -222,8 +228,10 @@ static void shadow_hears_of_hits(void **state)
 	begin();
 	add_recency(REQUESTS);
 	start(CAPACITY, DS_POLICY_DEFAULT, KEYS);
-	run_hits(0, length);
+	for (i = 0; i < length; i++)
+		use(trace[i]);
 	assert_int_equal(policy.rule, DS_RULE_CLOCK);
+	assert_int_equal(policy.kept, 0);
 	for (i = 0; i < DS_RULES; i++)
 		assert_true(policy.shadow.hits[i] > 0);
 	stop();

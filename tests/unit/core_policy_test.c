@@ -212,9 +212,35 @@ static void forgotten_slots_are_taken(void **state)
 	}
 }
 
+static void lost_slots_are_counted(void **state)
+{
+	u32 mode, key, slot, n, lost;
+
+	(void)state;
+	for (mode = 0; mode < DS_POLICY_MODES; mode++) {
+		start(500, mode, 10000);
+		if (policy.base)
+			policy.base->params.promote_to_l1_threshold = 1;
+		for (key = 0; key < 500; key++)
+			use(key);
+		for (n = 0; n < 2000; n++) {
+			slot = random_below(500);
+			if (n % 4 == 0 && ds_policy_used(&policy, slot)) {
+				slot_of[ds_policy_key(&policy, slot)] = DS_POLICY_NONE;
+				ds_policy_forget(&policy, slot);
+			}
+			use(key++);
+			for (lost = 0, slot = 0; slot < 500; slot++)
+				lost += !ds_policy_used(&policy, slot);
+			assert_int_equal(policy.forgotten, lost);
+		}
+		stop();
+	}
+}
+
 /* ---- a model ---- */
 
-static u8 seen[64];
+static u8 seen[1000];
 
 static void walk(u32 last)
 {
@@ -297,6 +323,42 @@ static void sound_after_each_call(void **state)
 	}
 }
 
+/* So many that a lost slot is not found at once. */
+static void sound_when_large(void **state)
+{
+	u32 n, key;
+
+	(void)state;
+	start(1000, DS_POLICY_DEFAULT, 2000);
+	for (n = 0; n < 400000; n++) {
+		key = random_below(2000);
+		if (slot_of[key] == DS_POLICY_NONE || random_below(16)) {
+			use(key);
+		} else {
+			ds_policy_forget(&policy, slot_of[key]);
+			slot_of[key] = DS_POLICY_NONE;
+		}
+		if (n % 64 == 0)
+			assert_sound();
+	}
+	stop();
+}
+
+/* What nobody used while the epochs' numbers came round is the oldest still. */
+static void older_than_all_epochs(void **state)
+{
+	u32 key;
+
+	(void)state;
+	start(64, DS_POLICY_DEFAULT, KEYS + 64 * 10);
+	policy.sampled = 0;
+	for (key = 0; policy.epoch < 40; key++)
+		use(key);
+	assert_int_equal(policy.rule, DS_RULE_LIRS);
+	assert_int_equal(ds_policy_main_age(&policy), DS_EPOCHS - 1);
+	stop();
+}
+
 static u64 run_digest(u32 mode)
 {
 	u64 digest = 0;
@@ -349,6 +411,9 @@ int main(void)
 		TEST(all_pinned),
 		TEST(forgotten_slots_are_taken),
 		TEST(sound_after_each_call),
+		TEST(sound_when_large),
+		TEST(older_than_all_epochs),
+		TEST(lost_slots_are_counted),
 		TEST(same_calls_same_answers),
 		TEST(late_hits),
 	};
