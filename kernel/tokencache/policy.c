@@ -15,7 +15,7 @@
 #define DS_POLICY_SHARE_MAX		205
 
 static_assert(sizeof(struct ds_policy_slot) == 8, "of the 14 bytes that a slot may have");
-static_assert(!(DS_POLICY_KEYS - 0x100 * DS_SLOT_USED), "a key fits");
+static_assert((DS_SLOT_USED << 8) == DS_POLICY_KEYS, "a key fits");
 static_assert(DS_POLICY_CAPACITY_MAX == DS_SLOT_NEXT + 1, "a slot fits");
 
 /* LIRS: staging is large only while there are uses in it. */
@@ -173,10 +173,8 @@ u32 ds_policy_miss(struct ds_policy *p, u32 key, u32 *victim)
 
 	to_main = ds_policy_admit(p, ds_policy_hash(key));
 	if (p->fresh < p->capacity) {
-		slot = p->fresh++;
-		ds_policy_install(p, slot, key, to_main, false);
-		ds_policy_spill(p);
-		return slot;
+		ds_policy_install(p, p->fresh, key, to_main, false);
+		return p->fresh++;
 	}
 	slot = ds_policy_forgotten(p);
 	heir = slot != DS_POLICY_NONE;

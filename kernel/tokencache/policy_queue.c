@@ -251,21 +251,6 @@ static u32 ds_policy_step_staging(struct ds_policy *p, bool must_leave)
 	return DS_POLICY_NONE;
 }
 
-void ds_policy_spill(struct ds_policy *p)
-{
-	u32 slot;
-
-	if (p->staged <= p->window || !ds_policy_main_has_room(p))
-		return;
-	slot = ds_policy_pop(p, &p->staging);
-	if (!ds_policy_used(p, slot)) {
-		ds_policy_append(p, &p->staging, slot);
-	} else if (!ds_policy_pass_on(p, slot)) {
-		ds_policy_recount(p, slot, 0);
-		ds_policy_move(p, slot, true, ds_policy_last_use(p, slot));
-	}
-}
-
 /* ---- who leaves ---- */
 
 /* The list of main to step in, or NULL for staging. */

@@ -30,9 +30,6 @@ void ds_policy_join(struct ds_policy *p, u32 from, u32 to);
 /* Epochs for which main's oldest one was not used; 0: it takes too long to find out. */
 u32 ds_policy_main_age(struct ds_policy *p);
 
-/* While there are free slots: staging gives to main what is too much for it. */
-void ds_policy_spill(struct ds_policy *p);
-
 /**
  * ds_policy_make_room - someone leaves, and the ghost knows
  * @p: the policy; no slot is fresh

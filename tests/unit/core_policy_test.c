@@ -352,10 +352,35 @@ static void older_than_all_epochs(void **state)
 	(void)state;
 	start(64, DS_POLICY_DEFAULT, KEYS + 64 * 10);
 	policy.sampled = 0;
-	for (key = 0; policy.epoch < 40; key++)
+	for (key = 0; policy.epoch < 46; key++)
 		use(key);
 	assert_int_equal(policy.rule, DS_RULE_LIRS);
 	assert_int_equal(ds_policy_main_age(&policy), DS_EPOCHS - 1);
+	stop();
+}
+
+/* CLOCK has no main: even what is used all the time goes round in staging. */
+static void clock_gives_main_up(void **state)
+{
+	u32 key, i;
+
+	(void)state;
+	start(64, DS_POLICY_DEFAULT, KEYS + 64 * 10);
+	policy.sampled = 0;
+	for (key = 0; policy.kept < 40; key++)
+		use(key);
+	for (i = 0; i < 30; i++)
+		assert_true(use(i));
+	policy.rule = DS_RULE_CLOCK;
+	ds_policy_set_window(&policy);
+	for (; key < KEYS + 64 * 10; key++) {
+		use(key);
+		for (i = 0; i < 30; i++)
+			assert_true(use(i));
+	}
+	assert_int_equal(policy.kept, 0);
+	for (i = 0; i < 30; i++)
+		assert_int_not_equal(slot_of[i], DS_POLICY_NONE);
 	stop();
 }
 
@@ -413,6 +438,7 @@ int main(void)
 		TEST(sound_after_each_call),
 		TEST(sound_when_large),
 		TEST(older_than_all_epochs),
+		TEST(clock_gives_main_up),
 		TEST(lost_slots_are_counted),
 		TEST(same_calls_same_answers),
 		TEST(late_hits),
