@@ -16,7 +16,7 @@
 
 static_assert(sizeof(struct ds_policy_slot) == 8, "of the 14 bytes that a slot may have");
 static_assert((DS_SLOT_USED << 8) == DS_POLICY_KEYS, "a key fits");
-static_assert(DS_POLICY_CAPACITY_MAX == DS_SLOT_NEXT + 1, "a slot fits");
+static_assert(!((DS_POLICY_CAPACITY_MAX - 1) & ~DS_SLOT_NEXT), "a slot fits");
 
 /* LIRS: staging is large only while there are uses in it. */
 static void ds_policy_size_staging(struct ds_policy *p)

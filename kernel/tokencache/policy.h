@@ -6,9 +6,11 @@
  * policy is told of hits and misses by slot and key, and picks slots. It keeps
  *
  *	slots	key, next slot of its queue, uses and last use		8 bytes each
- *	queues	staging, and main in lists by epoch of last use
+ *	queues	staging, and main in lists by epoch of last use (policy_queue.h)
  *	ghost	keys that left, with the epoch of their last use	4 bytes a slot
- *	shadow	small caches that try the rules on a sample		1 byte or less
+ *	shadow	small caches that try the rules on a sample		1.6 bytes or less
+ *
+ * and from 512 slots on 14 bytes a slot in all: in a small L1 the ghost gets less.
  *
  * A hit is one store to its slot, and nothing if nothing changes: no lock, any
  * context. Queues are put right when something has to go: what was used meanwhile

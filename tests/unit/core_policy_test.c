@@ -203,7 +203,7 @@ static void forgotten_slots_are_taken(void **state)
 		for (key = 0; key < 64; key += 2)
 			assert_int_equal(ds_policy_forget(&policy, slot_of[key]), 0);
 		for (i = 0; i < 32; i++) {
-			assert_int_not_equal(ds_policy_miss(&policy, 64 + i, &victim), DS_POLICY_NONE);
+			assert_true(ds_policy_miss(&policy, 64 + i, &victim) < 64);
 			assert_int_equal(victim, DS_POLICY_NONE);
 		}
 		ds_policy_miss(&policy, 150, &victim);
