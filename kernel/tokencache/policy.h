@@ -12,7 +12,8 @@
  *
  * and from 512 slots on 14 bytes a slot in all: in a small L1 the ghost gets less.
  *
- * A hit is one store to its slot, and nothing if nothing changes: no lock, any
+ * A hit is one store to its slot, none if nothing changes, and a note to the shadow if
+ * the key is in its sample: no lock, any
  * context. Queues are put right when something has to go: what was used meanwhile
  * goes on from the head to where it belongs. A coming token goes to staging, or to
  * main if it was there a short time ago; the rule says how short, and who leaves:
