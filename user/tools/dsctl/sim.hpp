@@ -16,6 +16,9 @@ std::vector<std::string> list_of(const Call &call, std::string_view option);
 // A number with a point, as 0.99; throws if it is none.
 double decimal_of(const Call &call, std::string_view option);
 
+// The list of --capacity; throws if one of them is no number of entries.
+std::vector<uint32_t> capacities_of(const Call &call);
+
 // Runs what may throw ds::Failure, which becomes an Error.
 template <class Action>
 auto or_error(Action &&action) {
@@ -33,11 +36,26 @@ auto or_error(Action &&action) {
 // A file of 'TRACE...', read as --format, --block and --most say.
 ds::sim::Trace trace_of(const Call &call, const std::string &path);
 
+// If --csv was given; throws if JSON is to be printed, too.
+bool wants_csv(const Call &call);
+
+// What stands behind the last slash.
+std::string last_part(const std::string &path);
+
+// A value among others with commas, as RFC 4180 has it.
+std::string quoted(const std::string &text);
+
 // sim_trace.cpp
 Exit sim_trace_show(Call &call);
 Exit sim_trace_make(Call &call);
 
 // sim_compare.cpp
 Exit sim_compare(Call &call);
+
+// sim_mrc.cpp
+Exit sim_mrc(Call &call);
+
+// sim_calibrate.cpp
+Exit sim_calibrate(Call &call);
 
 }  // namespace dsctl

@@ -15,21 +15,6 @@ namespace {
 
 using ds::sim::Comparison;
 
-constexpr uint64_t most_entries = ds::sim::most_requests;
-
-std::vector<uint32_t> capacities_of(const Call &call) {
-    std::vector<uint32_t> capacities;
-
-    for (const std::string &text : list_of(call, "--capacity")) {
-        auto capacity = parse_number(text);
-        if (!capacity || *capacity < 1 || *capacity > most_entries)
-            throw usage("a capacity is 1 to " + std::to_string(most_entries) + " entries, not '" +
-                        text + "'");
-        capacities.push_back(static_cast<uint32_t>(*capacity));
-    }
-    return capacities;
-}
-
 double ratio(const Comparison &result, const ds::sim::Cell &cell, size_t policy) {
     // A trace of creations only has no access.
     return static_cast<double>(cell.hits[policy]) /
@@ -68,10 +53,6 @@ void respond(Call &call, const std::vector<std::string> &files,
     call.out.respond({{"traces", about}, {"cells", cells}, {"policies", policies}});
 }
 
-std::string last_part(const std::string &path) {
-    return path.substr(path.find_last_of('/') + 1);
-}
-
 void print_table(Call &call, const std::vector<std::string> &files, const Comparison &result) {
     std::vector<Column> columns{{"TRACE", false, true}, {"ENTRIES", true}};
     std::vector<Row> rows;
@@ -95,17 +76,6 @@ void print_table(Call &call, const std::vector<std::string> &files, const Compar
     }
     rows.push_back(ranks);
     call.out.table(columns, rows);
-}
-
-// As RFC 4180 has it.
-std::string quoted(const std::string &text) {
-    std::string result = "\"";
-
-    if (text.find_first_of(",\"\r\n") == text.npos)
-        return text;
-    for (char c : text)
-        result += c == '"' ? std::string("\"\"") : std::string(1, c);
-    return result + "\"";
 }
 
 void print_csv(Call &call, const std::vector<std::string> &files, const Comparison &result) {
@@ -142,9 +112,8 @@ Exit sim_compare(Call &call) {
     std::vector<std::string> files = call.list("TRACE..."), policies = list_of(call, "--policy");
     std::vector<uint32_t> capacities = capacities_of(call);
     std::vector<ds::sim::Trace> traces;
+    bool csv = wants_csv(call);
 
-    if (call.has("--csv") && call.out.json())
-        throw usage("--csv and --json exclude each other");
     // Not after minutes of reading.
     for (const std::string &policy : policies)
         or_error([&] { ds::sim::make_policy(policy, 1, {}); });
@@ -152,7 +121,7 @@ Exit sim_compare(Call &call) {
         traces.push_back(trace_of(call, file));
     Comparison result = run(call, traces, capacities, policies);
     respond(call, files, traces, result);
-    if (call.has("--csv"))
+    if (csv)
         print_csv(call, files, result);
     else
         print_table(call, files, result);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // sim trace: what is in traces, and traces that are made.
 #include <algorithm>
-#include <charconv>
 
 #include "file.hpp"
 #include "sim.hpp"
@@ -20,40 +19,6 @@ uint64_t count(const ds::sim::Trace &trace, Operation op) {
 }
 
 }  // namespace
-
-std::vector<std::string> list_of(const Call &call, std::string_view option) {
-    std::string text = call.text(option);
-    std::vector<std::string> parts(1);
-
-    for (char c : text) {
-        if (c == ',')
-            parts.emplace_back();
-        else
-            parts.back() += c;
-    }
-    if (std::ranges::any_of(parts, [](const std::string &part) { return part.empty(); }))
-        throw usage("option '" + std::string(option) + "' is a list, as a,b,c, not '" + text + "'");
-    return parts;
-}
-
-double decimal_of(const Call &call, std::string_view option) {
-    std::string text = call.text(option);
-    double value = 0;
-    auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-
-    if (error != std::errc() || stop != text.data() + text.size())
-        throw usage("option '" + std::string(option) + "' is a number, as 0.99, not '" + text +
-                    "'");
-    return value;
-}
-
-ds::sim::Trace trace_of(const Call &call, const std::string &path) {
-    return or_error([&] {
-        return ds::sim::read_trace(path, {.format = ds::sim::format_of(call.text("--format")),
-                                          .most = call.number("--most"),
-                                          .block = static_cast<uint32_t>(call.number("--block"))});
-    });
-}
 
 Exit sim_trace_show(Call &call) {
     std::vector<Row> rows;

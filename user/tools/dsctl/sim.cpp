@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+#include "units.hpp"
+
+namespace dsctl {
+
+std::vector<std::string> list_of(const Call &call, std::string_view option) {
+    std::string text = call.text(option);
+    std::vector<std::string> parts(1);
+
+    for (char c : text) {
+        if (c == ',')
+            parts.emplace_back();
+        else
+            parts.back() += c;
+    }
+    if (std::ranges::any_of(parts, [](const std::string &part) { return part.empty(); }))
+        throw usage("option '" + std::string(option) + "' is a list, as a,b,c, not '" + text + "'");
+    return parts;
+}
+
+double decimal_of(const Call &call, std::string_view option) {
+    std::string text = call.text(option);
+    double value = 0;
+    auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+
+    if (error != std::errc() || stop != text.data() + text.size())
+        throw usage("option '" + std::string(option) + "' is a number, as 0.99, not '" + text +
+                    "'");
+    return value;
+}
+
+std::vector<uint32_t> capacities_of(const Call &call) {
+    constexpr uint64_t most_entries = ds::sim::most_requests;
+    std::vector<uint32_t> capacities;
+
+    for (const std::string &text : list_of(call, "--capacity")) {
+        auto capacity = parse_number(text);
+        if (!capacity || *capacity < 1 || *capacity > most_entries)
+            throw usage("a capacity is 1 to " + std::to_string(most_entries) + " entries, not '" +
+                        text + "'");
+        capacities.push_back(static_cast<uint32_t>(*capacity));
+    }
+    return capacities;
+}
+
+ds::sim::Trace trace_of(const Call &call, const std::string &path) {
+    return or_error([&] {
+        return ds::sim::read_trace(path, {.format = ds::sim::format_of(call.text("--format")),
+                                          .most = call.number("--most"),
+                                          .block = static_cast<uint32_t>(call.number("--block"))});
+    });
+}
+
+bool wants_csv(const Call &call) {
+    if (call.has("--csv") && call.out.json())
+        throw usage("--csv and --json exclude each other");
+    return call.has("--csv");
+}
+
+std::string last_part(const std::string &path) {
+    return path.substr(path.find_last_of('/') + 1);
+}
+
+std::string quoted(const std::string &text) {
+    std::string result = "\"";
+
+    if (text.find_first_of(",\"\r\n") == text.npos)
+        return text;
+    for (char c : text)
+        result += c == '"' ? std::string("\"\"") : std::string(1, c);
+    return result + "\"";
+}
+
+}  // namespace dsctl

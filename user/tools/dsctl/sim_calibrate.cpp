@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// sim calibrate: what a NIC's rate of READs says of its caches.
+#include "file.hpp"
+#include "sim.hpp"
+#include "sim/nic_fit.hpp"
+#include "units.hpp"
+
+namespace dsctl {
+
+namespace {
+
+using ds::sim::NicCache;
+using ds::sim::NicFit;
+using ds::sim::NicModel;
+using ds::sim::NicPoint;
+
+// The largest numbers of QPs without a loss; none if the model loses nothing.
+struct Knees {
+    uint32_t measured;
+    std::optional<uint32_t> model, tokens;
+
+    std::optional<double> factor() const {
+        return model && tokens ? std::optional(double(*tokens) / *model) : std::nullopt;
+    }
+};
+
+std::vector<NicPoint> points_of(const std::string &path) {
+    auto points = ds::sim::parse_nic_points(contents_of(path));
+
+    // Not the command line is wrong but the file.
+    if (!points)
+        throw from_errno("SIM", EBADMSG,
+                         "cannot fit '" + path + "': " + clause(points.error().sentence),
+                         clause(points.error().remedy))
+            .with("file", path);
+    return *std::move(points);
+}
+
+std::string_view name_of(ds::sim::Access access) {
+    return access == ds::sim::Access::random ? "random" : "round-robin";
+}
+
+template <class T>
+Json or_null(const std::optional<T> &value) {
+    return value ? Json(*value) : Json(nullptr);
+}
+
+Json json_of(const NicCache &cache) {
+    return {{"entries", cache.entries}, {"miss_ns", cache.miss_ns}, {"ways", cache.ways}};
+}
+
+void respond(Call &call, const std::string &file, const NicFit &fit, const Knees &knees) {
+    const NicModel &nic = fit.model;
+    Json curve = Json::array();
+
+    for (const NicFit::Error &point : fit.errors)
+        curve.push_back({{"qps", point.qps},
+                         {"measured_mpps", point.measured},
+                         {"model_mpps", point.model},
+                         {"error", point.relative}});
+    call.out.respond({{"file", file},
+                      {"model",
+                       {{"access", name_of(nic.access)},
+                        {"line_mpps", nic.line_mpps},
+                        {"qp_ns", nic.qp_ns},
+                        {"work_ns", nic.work_ns},
+                        {"parallel", nic.parallel},
+                        {"context", json_of(nic.context)},
+                        {"translation", json_of(nic.translation)}}},
+                      {"mean_error", fit.mean_error},
+                      {"max_error", fit.max_error},
+                      {"knee",
+                       {{"measured", knees.measured},
+                        {"model", or_null(knees.model)},
+                        {"tokens", or_null(knees.tokens)},
+                        {"factor", or_null(knees.factor())}}},
+                      {"curve", curve}});
+}
+
+void print_csv(Call &call, const NicFit &fit) {
+    call.out.line("qps,measured_mpps,model_mpps,error");
+    for (const NicFit::Error &point : fit.errors)
+        call.out.line(
+            format("%u,%.6f,%.6f,%.6f", point.qps, point.measured, point.model, point.relative));
+}
+
+std::string text_of(const NicCache &cache) {
+    return format("%.0f entries of %u ways, a miss costs %.0f ns", cache.entries, cache.ways,
+                  cache.miss_ns);
+}
+
+std::string text_of(std::optional<uint32_t> knee) {
+    return knee ? format("%u QPs", *knee) : format("none up to %u QPs", ds::sim::most_qps);
+}
+
+void print_fields(Call &call, const NicFit &fit, const Knees &knees) {
+    const NicModel &nic = fit.model;
+    auto factor = knees.factor();
+
+    call.out.fields({{"QPs used", std::string(name_of(nic.access))},
+                     {"link", format("%.3f READs/us", nic.line_mpps)},
+                     {"one QP", format("a READ each %.0f ns", nic.qp_ns)},
+                     {"work", format("%.0f ns a READ, %.2f at a time", nic.work_ns, nic.parallel)},
+                     {"contexts", text_of(nic.context)},
+                     {"translations", text_of(nic.translation)},
+                     {"error", format("%.2f %% on average, %.2f %% at most", 100 * fit.mean_error,
+                                      100 * fit.max_error)},
+                     {"knee, measured", format("%u QPs", knees.measured)},
+                     {"knee, model", text_of(knees.model)},
+                     {"knee, with tokens",
+                      text_of(knees.tokens) + (factor ? format(", %.1f times", *factor) : "")}});
+}
+
+}  // namespace
+
+Exit sim_calibrate(Call &call) {
+    std::string file = call.text("FILE");
+    bool csv = wants_csv(call);
+    std::vector<NicPoint> points = points_of(file);
+    NicFit fit = ds::sim::fit_nic(points);
+    Knees knees{.measured = ds::sim::measured_knee(points),
+                .model = ds::sim::knee(fit.model),
+                .tokens = ds::sim::knee(ds::sim::with_tokens(fit.model))};
+
+    respond(call, file, fit, knees);
+    if (csv)
+        print_csv(call, fit);
+    else
+        print_fields(call, fit, knees);
+    return Exit::ok;
+}
+
+}  // namespace dsctl
