@@ -78,7 +78,8 @@ Comparison compare(std::span<const Trace> traces, std::span<const uint32_t> capa
     Comparison result{{policies.begin(), policies.end()}, {}, {}, {}};
 
     for (const std::string &policy : policies)
-        make_policy(policy, 1, Trace());
+        for (uint32_t capacity : capacities)
+            make_policy(policy, capacity, Trace());
     for (size_t t = 0; t < traces.size(); t++) {
         result.accesses.push_back(traces[t].accesses());
         for (uint32_t capacity : capacities)

@@ -116,7 +116,8 @@ Exit sim_compare(Call &call) {
 
     // Not after minutes of reading.
     for (const std::string &policy : policies)
-        or_error([&] { ds::sim::make_policy(policy, 1, {}); });
+        for (uint32_t capacity : capacities)
+            or_error([&] { ds::sim::make_policy(policy, capacity, {}); });
     for (const std::string &file : files)
         traces.push_back(trace_of(call, file));
     Comparison result = run(call, traces, capacities, policies);
