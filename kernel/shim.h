@@ -131,7 +131,11 @@ static inline u64 ds_mono_ns(void)
 }
 
 #define ds_may_resched()		((void)0)
-#define cpu_relax()			__asm__ volatile("" ::: "memory")
+
+static inline void cpu_relax(void)
+{
+	__asm__ volatile("" ::: "memory");
+}
 
 #define ds_array_index_nospec(i, n)	(i)
 #define ds_noinline			__attribute((__noinline__))

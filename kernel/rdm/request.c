@@ -142,6 +142,7 @@ static int ds_req_fill_sges(struct ds_req *req, struct ib_send_wr *wr, u32 *sge,
 static int ds_req_fill_rdma(struct ds_req *req, const struct ds_op_arg *arg, u64 offset, u32 *sge)
 {
 	bool read = arg->op.opcode == DS_OP_READ;
+	u32 access = read ? IB_ACCESS_REMOTE_READ : IB_ACCESS_REMOTE_WRITE;
 	u64 from = arg->op.buf_offset;
 	u32 left = arg->op.length, run;
 	struct ds_wr *wr;
@@ -150,8 +151,7 @@ static int ds_req_fill_rdma(struct ds_req *req, const struct ds_op_arg *arg, u64
 	while (left) {
 		wr = &req->chain.wrs[req->chain.count];
 		run = ds_chunk_run(req->keys, offset, left);
-		ret = ds_req_key(req, offset, run, read ? IB_ACCESS_REMOTE_READ : IB_ACCESS_REMOTE_WRITE,
-				 &wr->rdma.rkey);
+		ret = ds_req_key(req, offset, run, access, &wr->rdma.rkey);
 		if (ret)
 			return ret;
 		req->chain.count++;

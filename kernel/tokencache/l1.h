@@ -71,8 +71,9 @@ static inline bool ds_l1_read(const struct ds_l1 *l1, u32 slot, struct ds_token_
 	/* Pairs with the release in ds_l1_fill(): the token is there. */
 	u64 filled = smp_load_acquire(&s->filled);
 
-	/* These, with the releases there: a later filling is seen in the counter. */
+	/* This, with the release there: a later filling is seen in the counter. */
 	p->fixed = smp_load_acquire(&s->pack.fixed);
+	/* See above. */
 	p->hot = smp_load_acquire(&s->pack.hot);
 	return !(filled & 1) && READ_ONCE(s->filled) == filled;
 }

@@ -34,9 +34,12 @@ static bool copy_home(const struct ds_token_table *t, u32 token, struct ds_token
 {
 	const u64 *home = ds_token_home_of(t, token);
 
+	/* Before the word is read again. */
 	p->fixed = smp_load_acquire(&home[0]);
-	p->hot = ds_token_words((u8)ds_token_type_of(token)) == 2 ?
-		 smp_load_acquire(&home[1]) : 0;
+	p->hot = 0;
+	if (ds_token_words((u8)ds_token_type_of(token)) == 2)
+		/* Likewise. Pairs with the release in hot_change(). */
+		p->hot = smp_load_acquire(&home[1]);
 	return true;
 }
 
