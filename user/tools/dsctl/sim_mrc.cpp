@@ -27,7 +27,7 @@ std::optional<Sampling> sampling_of(const Call &call) {
     return Sampling{.rate = percent / 100, .least = call.number("--least")};
 }
 
-MissRatioCurve curve_of(const Trace &trace, const std::optional<Sampling> &sampling) {
+MissRatioCurve misses_of(const Trace &trace, const std::optional<Sampling> &sampling) {
     std::vector<uint32_t> ids;
 
     ids.reserve(trace.requests.size());
@@ -47,40 +47,79 @@ std::vector<uint32_t> usual_capacities(const Trace &trace) {
     return capacities;
 }
 
+struct Curve {
+    struct Point {
+        uint32_t capacity;
+        double misses;  // of the accesses
+    };
+
+    std::string file;
+    ds::sim::Format format;
+    uint32_t uniques;
+    uint64_t accesses;
+    std::vector<Point> points;
+};
+
+// At the capacities @p chosen, or the usual ones if it is empty.
+Curve curve_of(const std::string &file, const Trace &trace, const std::optional<Sampling> &sampling,
+               const std::vector<uint32_t> &chosen) {
+    Curve curve{file, trace.format, trace.uniques, trace.accesses(), {}};
+    MissRatioCurve misses = misses_of(trace, sampling);
+
+    for (uint32_t capacity : chosen.empty() ? usual_capacities(trace) : chosen)
+        curve.points.push_back({capacity, misses.at(capacity)});
+    return curve;
+}
+
+void respond(Call &call, const std::vector<Curve> &curves, bool sampled) {
+    for (const Curve &curve : curves) {
+        Json points = Json::array();
+        for (auto [capacity, misses] : curve.points)
+            points.push_back({{"capacity", capacity}, {"miss_ratio", misses}});
+        call.out.respond({{"file", curve.file},
+                          {"format", ds::sim::name_of(curve.format)},
+                          {"uniques", curve.uniques},
+                          {"accesses", curve.accesses},
+                          {"sampled", sampled},
+                          {"curve", points}});
+    }
+}
+
+void print_csv(Call &call, const std::vector<Curve> &curves) {
+    call.out.line("trace,capacity,accesses,miss_ratio");
+    for (const Curve &curve : curves)
+        for (auto [capacity, misses] : curve.points)
+            call.out.line(quoted(curve.file) +
+                          format(",%u,%llu,%.6f", capacity, 0ULL + curve.accesses, misses));
+}
+
+void print_table(Call &call, const std::vector<Curve> &curves) {
+    std::vector<Row> rows;
+
+    for (const Curve &curve : curves)
+        for (auto [capacity, misses] : curve.points)
+            rows.push_back(
+                {last_part(curve.file), std::to_string(capacity), format("%.4f", misses)});
+    call.out.table({{"TRACE", false, true}, {"ENTRIES", true}, {"MISS RATIO", true}}, rows);
+}
+
 }  // namespace
 
 Exit sim_mrc(Call &call) {
     bool csv = wants_csv(call);
     std::optional<Sampling> sampling = sampling_of(call);
     std::vector<uint32_t> chosen;
-    std::vector<Row> rows;
+    std::vector<Curve> curves;
 
     if (call.has("--capacity"))
         chosen = capacities_of(call);
+    for (const std::string &file : call.list("TRACE..."))
+        curves.push_back(curve_of(file, trace_of(call, file), sampling, chosen));
+    respond(call, curves, sampling.has_value());
     if (csv)
-        call.out.line("trace,capacity,accesses,miss_ratio");
-    for (const std::string &file : call.list("TRACE...")) {
-        Trace trace = trace_of(call, file);
-        MissRatioCurve curve = curve_of(trace, sampling);
-        Json points = Json::array();
-
-        for (uint32_t capacity : chosen.empty() ? usual_capacities(trace) : chosen) {
-            double misses = curve.at(capacity);
-            points.push_back({{"capacity", capacity}, {"miss_ratio", misses}});
-            rows.push_back({last_part(file), std::to_string(capacity), format("%.4f", misses)});
-            if (csv)
-                call.out.line(quoted(file) +
-                              format(",%u,%llu,%.6f", capacity, 0ULL + trace.accesses(), misses));
-        }
-        call.out.respond({{"file", file},
-                          {"format", ds::sim::name_of(trace.format)},
-                          {"uniques", trace.uniques},
-                          {"accesses", trace.accesses()},
-                          {"sampled", sampling.has_value()},
-                          {"curve", points}});
-    }
-    if (!csv)
-        call.out.table({{"TRACE", false, true}, {"ENTRIES", true}, {"MISS RATIO", true}}, rows);
+        print_csv(call, curves);
+    else
+        print_table(call, curves);
     return Exit::ok;
 }
 
