@@ -103,8 +103,8 @@ const Object sim{
                               "faster, from a twentieth of the requests"},
                              {"sim mrc loop.trace --csv", "for a plot"}},
                 .run = sim_mrc,
-                .details = "First accesses are misses, too. --sampled takes about half the time "
-                           "and is off by some thousandths with the usual --least.",
+                .details = "First accesses are misses, too. With --sampled the pass takes about "
+                           "half the time and is off by some thousandths, with the usual --least.",
             },
             {
                 .name = "calibrate",
