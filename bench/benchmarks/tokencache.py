@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The token cache: look-ups in its directory beside the kernel's xarray, and its memory."""
+"""The token cache: look-ups beside the kernel's xarray, memory, hit ratios beside other policies, models."""
 import tokencache_lookup
+import tokencache_sim
 
 # Each has run(options), which returns rows.
-GROUPS = (tokencache_lookup,)
+GROUPS = (tokencache_lookup, tokencache_sim)
 
 
 def run(options):

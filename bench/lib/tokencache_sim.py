@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows of the benchmark tokencache that dsctl sim counts: hit ratios, miss-ratio curves, a NIC's model.
+
+They are the same on any machine. The traces are those of the folder DS_TRACES.
+"""
+import json
+import os
+import platform
+import subprocess
+from types import SimpleNamespace
+
+from nodes import ROOT, BenchError
+from report import Report
+
+DSCTL = os.path.join("build", "bin", "dsctl")
+TRACES = ("OLTP.lis.zst", "orm-busy.trace.xz", "web12.trace.xz", "scarab-recs.trace.xz", "multi3.trace.gz", "2_pools.trace.gz",
+          "mcf.trace.gz", "gcc.trace.gz", "cloudPhysicsIO.csv")
+CURVE = "nic_qp_cliff.csv"
+REFERENCES = ("lru", "fifo", "clock", "sieve", "s3-fifo", "2q", "arc", "lirs", "w-tinylfu")
+BESIDE = ("literal-001", "adaptive-001", "opt")  # are shown, and rank nobody
+SMALLEST = 64  # entries for which a curve matters
+
+
+def ask(*words):
+    """The answer of a command, and the command."""
+    done = subprocess.run([DSCTL, "-q", "-j", "sim", *words], cwd=ROOT, check=False, text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE)
+    if done.returncode:
+        raise BenchError(f"dsctl sim {' '.join(words)}: status {done.returncode}: {done.stderr.strip()}")
+    names = [os.path.basename(word) if os.sep in word else word for word in words]
+    return json.loads(done.stdout)["response"][0], "dsctl sim " + " ".join(names)
+
+
+def regret(cell, of):
+    """Points that the token cache's hit ratio is below the best of these."""
+    ratios = {p["policy"]: 100 * p["hit_ratio"] for p in cell["policies"]}
+    return max(ratios[name] for name in of) - ratios["ds"]
+
+
+def hit_ratios(report, traces):
+    """Against the best reference of each cell, and over all cells that count."""
+    answer, command = ask("compare", *traces, "--policy", ",".join((*REFERENCES, "ds")))
+    cells = [cell for cell in answer["cells"] if cell["ranked"]]
+    regrets = [regret(cell, REFERENCES) for cell in cells]
+    rank = next(p["mean_rank"] for p in answer["policies"] if p["policy"] == "ds")
+    for metric, unit, figure, bound in (
+            ("hit ratio below the best reference's, the most", "points", max(regrets), 1.5),
+            ("hit ratio below the best reference's, mean", "points", sum(regrets) / len(regrets), 0.7),
+            ("hit ratio below LRU's, the most", "points", max(regret(cell, ("lru",)) for cell in cells), 0.5),
+            ("mean rank of ten policies", "", rank, 2.5)):
+        report.count(f"{metric}, {len(cells)} cells", unit, [figure], command, ("what it may be", bound), "<= 1.0")
+    beside, command = ask("compare", *traces, "--policy", ",".join((*REFERENCES, "ds", *BESIDE)))
+    for cell in beside["cells"]:
+        hits = {p["policy"]: 100 * p["hit_ratio"] for p in cell["policies"]}
+        best = max(REFERENCES, key=hits.get)
+        others = ", ".join(f"{name} {hits[name]:.1f}" for name in BESIDE)
+        counts = "" if cell["ranked"] else ", does not count"
+        report.count(f"hit ratio, {os.path.basename(cell['file']).split('.')[0]}, {cell['capacity']} entries{counts} ({others})", "%",
+                     [hits["ds"]], command, (best, hits[best]), None)
+
+
+def curves(report, traces):
+    """What sampling costs in accuracy."""
+    for trace in traces:
+        exact, _ = ask("mrc", trace)
+        sampled, command = ask("mrc", trace, "--sampled")
+        worst = max(100 * abs(a["miss_ratio"] - b["miss_ratio"]) for a, b in zip(exact["curve"], sampled["curve"])
+                    if a["capacity"] >= SMALLEST)
+        report.count(f"error of the sampled miss-ratio curve, {os.path.basename(trace).split('.')[0]}", "points", [worst], command,
+                     ("what it may be", 0.5), "<= 1.0")
+
+
+def nic(report, path):
+    """The measured rate of a NIC."""
+    answer, command = ask("calibrate", path)
+    report.count(f"error of the NIC's model, mean of {len(answer['curve'])} points", "%", [100 * answer["mean_error"]], command,
+                 ("what it may be", 5.0), "<= 1.0")
+    report.count("QPs at 90 % of the best rate, with tokens in as much SRAM", "QPs", [float(answer["knee"]["tokens"])], command,
+                 ("with whole contexts", float(answer["knee"]["model"])), ">= 8.0")
+
+
+def run(options):
+    """All of it, if the traces are there."""
+    del options
+    folder = os.environ.get("DS_TRACES", "")
+    missing = [name for name in (*TRACES, CURVE) if not os.path.exists(os.path.join(folder, name))]
+    if missing:
+        print(f"  skipped: hit ratios and models: DS_TRACES is no folder with {', '.join(missing)}", flush=True)
+        return []
+    report = Report("tokencache", SimpleNamespace(release=platform.release()), None)
+    traces = [os.path.join(folder, name) for name in TRACES]
+    hit_ratios(report, traces)
+    curves(report, traces)
+    nic(report, os.path.join(folder, CURVE))
+    return report.rows
