@@ -43,7 +43,7 @@ std::vector<Param> with_reader(std::vector<Param> params) {
 
 const Object sim{
     .name = "sim",
-    .summary = "simulation of caches on recorded and made requests",
+    .summary = "what caches and NICs would do: recorded and made requests, measured rates",
     .verbs =
         {
             {
