@@ -50,18 +50,24 @@ static void ds_token_promote(u32 token)
 		this_cpu_inc(ds_token_stats[DS_TOKEN_STAT_PROMOTED]);
 }
 
-int ds_token_use(u32 token, struct ds_token_desc *d)
+/* @found: tier, or an error. */
+static void ds_token_found(u32 token, int found)
 {
-	int ret = ds_cache_get(&ds_tokens, token, d);
-
-	if (ret) {
+	if (found < 0) {
 		this_cpu_inc(ds_token_stats[DS_TOKEN_STAT_STALE]);
-	} else if (d->tier == 1) {
+	} else if (found == 1) {
 		this_cpu_inc(ds_token_stats[DS_TOKEN_STAT_L1]);
 	} else {
 		this_cpu_inc(ds_token_stats[DS_TOKEN_STAT_L3]);
 		ds_token_promote(token);
 	}
+}
+
+int ds_token_use(u32 token, struct ds_token_desc *d)
+{
+	int ret = ds_cache_get(&ds_tokens, token, d);
+
+	ds_token_found(token, ret ?: d->tier);
 	return ret;
 }
 
@@ -75,8 +81,11 @@ void ds_token_qp_state(u32 token, enum ib_qp_state state)
 	ds_token_set_state(&ds_tokens.table, token, state);
 }
 
-void ds_token_qp_posted(u32 token, u32 count)
+void ds_token_qp_posts(u32 token, u32 count)
 {
+	struct ds_token_pack p;
+
+	ds_token_found(token, ds_cache_look(&ds_tokens, token, &p));
 	ds_token_add_posted(&ds_tokens.table, token, count);
 }
 

@@ -40,9 +40,12 @@ int ds_token_use(u32 token, struct ds_token_desc *d);
 /* Context: any. */
 void ds_token_drop(u32 token);
 
-/* A queue pair has another state, or @count requests more. Context: any, preemption is off. */
+/*
+ * A queue pair, which is the caller's, has another state, or posts @count requests more, for
+ * which its token is looked up. Context: not an interrupt, preemption is off.
+ */
 void ds_token_qp_state(u32 token, enum ib_qp_state state);
-void ds_token_qp_posted(u32 token, u32 count);
+void ds_token_qp_posts(u32 token, u32 count);
 
 /* IB_ACCESS_* of a peer that has DS_ACCESS_*. */
 int ds_token_access(u32 access);

@@ -438,17 +438,6 @@ static int ds_post_partial(struct ds_qp *qp, struct ds_chain *chain,
 	return -ENOMEM;
 }
 
-/* Each chain looks up the token of its queue pair. Under the lock. */
-static void ds_qp_count(struct ds_qp *qp, u32 count)
-{
-	struct ds_token_desc desc;
-
-	if (ds_token_use(qp->token, &desc))
-		return;
-	ds_token_qp_posted(qp->token, count);
-	ds_token_drop(qp->token);
-}
-
 static int ds_chain_try(struct ds_qp *qp, struct ds_chain *chain)
 {
 	const struct ib_send_wr *bad = NULL;
@@ -479,7 +468,7 @@ static int ds_chain_try(struct ds_qp *qp, struct ds_chain *chain)
 	trace_ds_chain_post(qp->ib->qp_num, chain->count, chain->wrs[0].wr.opcode);
 	if (!chain->polled)
 		ds_qp_arm(qp);
-	ds_qp_count(qp, chain->count);
+	ds_token_qp_posts(qp->token, chain->count);
 	chain->posted = chain->count;
 	list_add_tail(&chain->link, &qp->posted);
 	if (partial)

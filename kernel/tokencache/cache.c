@@ -4,6 +4,7 @@
  */
 #include "cache.h"
 #include "move.h"
+#include "table.h"
 
 /* A revoked token has left its slot, which by now the policy may have given to another. */
 static void slot_left(struct ds_l1 *l1, u32 slot, u32 token)
@@ -54,6 +55,25 @@ int ds_cache_get(struct ds_cache *c, u32 token, struct ds_token_desc *out)
 	if (!ret && out->tier == 1)
 		ds_policy_hit(&c->policy, out->slot);
 	return ret;
+}
+
+int ds_cache_look(struct ds_cache *c, u32 token, struct ds_token_pack *p)
+{
+	const u64 *place = ds_token_word(&c->table, token);
+	u64 word;
+	int ret;
+
+	if (!place)
+		return -EBADF;
+	word = READ_ONCE(*place);
+	ret = ds_word_check(word, token);
+	if (!ret)
+		ret = ds_token_copy(&c->table, token, &word, p);
+	if (ret)
+		return ret;
+	if (ds_word_tier(word) == 1)
+		ds_policy_hit(&c->policy, ds_word_l1_slot(word));
+	return (int)ds_word_tier(word);
 }
 
 /*

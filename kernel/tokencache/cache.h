@@ -58,6 +58,18 @@ u32 ds_cache_destroy(struct ds_cache *c);
 int ds_cache_get(struct ds_cache *c, u32 token, struct ds_token_desc *out);
 
 /**
+ * ds_cache_look - what a token says, without a use
+ * @c: cache
+ * @token: any number; of an object that the caller keeps
+ * @p: its packed form, of use on success only; a wide one's description is the table's
+ *
+ * Any context, takes no lock.
+ *
+ * Return: the tier where it was found, 1 to 3; -ESTALE, -EBADF or -EAGAIN.
+ */
+int ds_cache_look(struct ds_cache *c, u32 token, struct ds_token_pack *p);
+
+/**
  * ds_cache_miss - a token was used that is not in L1
  * @c: cache
  * @token: any number

@@ -8,28 +8,6 @@
  */
 #include "table.h"
 
-int ds_word_check(u64 word, u32 token)
-{
-	u32 gen = ds_token_gen(token);
-
-	if (!gen || gen > ds_word_gen(word))
-		return -EBADF;
-	if (gen < ds_word_gen(word))
-		return -ESTALE;
-	if (ds_token_type_of(token) != ds_word_type(word))
-		return -EBADF;
-	return ds_word_is_live(word) ? 0 : -ESTALE;
-}
-
-u32 ds_word_tier(u64 word)
-{
-	u32 from = ds_word_from(word);
-
-	if (!ds_word_is_moving(word))
-		return ds_word_state(word);
-	return from == DS_FROM_HOME ? 3 : from < DS_FROM_L2 ? 1 : 2;
-}
-
 static bool copy_home(const struct ds_token_table *t, u32 token, struct ds_token_pack *p)
 {
 	const u64 *home = ds_token_home_of(t, token);

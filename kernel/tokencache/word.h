@@ -112,16 +112,20 @@ static inline u64 ds_word_make(u32 gen, enum ds_token_state state, u32 type)
 	       (u64)type << DS_WORD_TYPE_OFF;
 }
 
-/* May the token be used? 0, -ESTALE or -EBADF. */
-int ds_word_check(u64 word, u32 token);
-
-/* Where the token can be read: 1 to 3. */
-u32 ds_word_tier(u64 word);
-
 /* Where one on its way still is. */
 static inline u32 ds_word_from(u64 word)
 {
 	return ds_word_slot(word);
+}
+
+/* Where the token can be read: 1 to 3. */
+static inline u32 ds_word_tier(u64 word)
+{
+	u32 from = ds_word_from(word);
+
+	if (!ds_word_is_moving(word))
+		return ds_word_state(word);
+	return from == DS_FROM_HOME ? 3 : from < DS_FROM_L2 ? 1 : 2;
 }
 
 /* The slot of L1 in which a token can be read whose tier is 1. */
@@ -164,6 +168,20 @@ static inline u32 ds_token_make(u32 type, u32 gen, u32 index)
 {
 	return type << DS_TOKEN_TYPE_OFF | gen << DS_TOKEN_GEN_OFF |
 	       index << DS_TOKEN_INDEX_OFF;
+}
+
+/* May the token be used? 0, -ESTALE or -EBADF. */
+static inline int ds_word_check(u64 word, u32 token)
+{
+	u32 gen = ds_token_gen(token);
+
+	if (!gen || gen > ds_word_gen(word))
+		return -EBADF;
+	if (gen < ds_word_gen(word))
+		return -ESTALE;
+	if (ds_token_type_of(token) != ds_word_type(word))
+		return -EBADF;
+	return ds_word_is_live(word) ? 0 : -ESTALE;
 }
 
 #endif /* DS_TOKENCACHE_WORD_H */

@@ -110,14 +110,19 @@ static void limits(void **state)
 
 static void hits_and_misses(void **state)
 {
+	struct ds_token_pack p;
 	u32 i;
 
 	(void)state;
+	assert_int_equal(ds_cache_look(&cache, tokens[0] + DS_TOKEN_PAGE, &p), -EBADF);
+	assert_int_equal(ds_cache_look(&cache, tokens[0], &p), 3);
 	assert_int_equal(ds_cache_miss(&cache, tokens[0] + DS_TOKEN_PAGE), -EBADF);
 	for (i = 0; i < CAPACITY / 2; i++)
 		assert_false(use(i));
 	for (i = 0; i < CAPACITY / 2; i++)
 		assert_true(use(i));
+	assert_int_equal(ds_cache_look(&cache, tokens[5], &p), 1);
+	assert_int_equal(p.fixed & 0xffffff, 6);
 	assert_int_equal(ds_cache_miss(&cache, tokens[0]), -EALREADY);
 	for (i = 0; i < TOKENS; i++)
 		use(i);

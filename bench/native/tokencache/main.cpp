@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
 //
 // Tokens beside the kernel's xarray, on this host: OBJECTS of them, in the mix
-// QP:MR:CQ:PD = 4:16:2:1, each known to both by the same index, and asked for in
-// the same random order. What takes turns is a line for each round, nanoseconds of
-// all look-ups of each.
+// QP:MR:CQ:PD = 4:16:2:1, each known to both by the same index, and asked for
+// in the same random order. What takes turns is a line for each round,
+// nanoseconds of all look-ups of each.
 //
 //   tokencache OBJECTS ROUNDS
 #include <algorithm>
@@ -19,9 +19,10 @@
 
 extern "C" {
 #include "pool.h"
-#include "tokencache/token.h"
+#include "tokencache/cache.h"
 
-// The linker puts it between the core and the C library: what is asked for is counted.
+// The linker puts it between the core and the C library: what is asked for is
+// counted.
 void *real_calloc(size_t count, size_t size) __asm__("__real_calloc");
 void *counting_calloc(size_t count, size_t size) __asm__("__wrap_calloc");
 }
@@ -32,6 +33,7 @@ size_t asked_for = 0;  // bytes
 
 constexpr u32 lookups = 500000;
 constexpr u32 window = 64;  // uses under way
+constexpr u32 l1 = 8192;    // slots
 
 u32 random_below(u64 &seed, u32 n) {
     seed = seed * 6364136223846793005U + 1442695040888963407U;
@@ -99,17 +101,19 @@ class Objects {
 public:
     explicit Objects(u32 count) : pool(pool_create()), tokens(count) {
         const size_t before = asked_for;
-        if (pool == nullptr || ds_token_table_init(&table, 1U << DS_TOKEN_INDEX_BITS) != 0)
+        if (pool == nullptr ||
+            ds_cache_init(&cache, 1U << DS_TOKEN_INDEX_BITS, l1, DS_POLICY_DEFAULT) != 0)
             fail("no memory");
         for (u32 i = 0; i < count; i++)
             make(i);
-        bytes = asked_for - before;
+        // L1 holds copies, and is as large for any number of objects.
+        bytes = asked_for - before - l1 * sizeof(ds_l1_slot) - policy_bytes();
         for (u32 i = 0; i < count; i++)
             check(i);
     }
     Objects(const Objects &) = delete;
     Objects &operator=(const Objects &) = delete;
-    ~Objects() { ds_token_table_destroy(&table); }
+    ~Objects() { ds_cache_destroy(&cache); }
 
     // Tokens to ask for.
     std::vector<u32> draw(u64 &seed, u32 count) const {
@@ -119,13 +123,29 @@ public:
         return drawn;
     }
 
-    ds_token_table table{};
+    // Those of half of L1, which come into it the first time, and stay.
+    std::vector<u32> draw_hot(u64 &seed, u32 count) {
+        std::vector<u32> drawn(count);
+        if (hot.empty())
+            hot = draw(seed, l1 / 2);
+        for (const u32 token : hot)
+            ds_cache_miss(&cache, token);
+        for (u32 &token : drawn)
+            token = hot[random_below(seed, static_cast<u32>(hot.size()))];
+        return drawn;
+    }
+
+    ds_cache cache{};
+    ds_token_table &table = cache.table;
     xarray *pool;
     std::vector<u32> tokens;
+    std::vector<u32> hot;
     size_t bytes = 0;         // of the tokens
     size_t kernel_bytes = 0;  // of what they stand for
 
 private:
+    size_t policy_bytes() const { return ds_policy_bytes(&cache.policy) - sizeof(cache.policy); }
+
     void make(u32 number) {
         const ds_token_desc d = describe(number);
         if (ds_token_create(&table, &d, &tokens[number]) != 0 ||
@@ -152,7 +172,8 @@ private:
     }
 };
 
-// ---- look-ups of all that was drawn; the number of those that were answered ----
+// ---- look-ups of all that was drawn; the number of those that were answered
+// ----
 
 using Lookups = u32(Objects &, const std::vector<u32> &);
 
@@ -168,6 +189,15 @@ u32 in_xarray(Objects &of, const std::vector<u32> &drawn) {
     u32 right = 0;
     for (const u32 token : drawn)
         right += xa_load(of.pool, ds_token_index(token)) != nullptr;
+    return right;
+}
+
+// With what the policy counts. Only L1 is right.
+u32 in_l1(Objects &of, const std::vector<u32> &drawn) {
+    u32 right = 0;
+    struct ds_token_pack pack = {};
+    for (const u32 token : drawn)
+        right += ds_cache_look(&of.cache, token, &pack) == 1;
     return right;
 }
 
@@ -255,13 +285,21 @@ void measure_round(Objects &of, u64 seed) {
                 measure(of, copied, drawn), measure(of, referenced, drawn));
 }
 
+void measure_hot(Objects &of, u64 seed) {
+    const std::vector<u32> drawn = of.draw_hot(seed, lookups);
+    measure(of, in_l1, drawn);
+    std::printf("lookups %u inlone %ld hotinxarray %ld\n", lookups, measure(of, in_l1, drawn),
+                measure(of, in_xarray, drawn));
+}
+
 // ---- two threads ----
 
 // So short that on a busy host, too, some have both processors to themselves.
 constexpr u32 burst = 20000;
 constexpr u32 bursts = 40;
 
-// Two threads at once, each with look-ups of its own: from the first's start to the last's end.
+// Two threads at once, each with look-ups of its own: from the first's start to
+// the last's end.
 long measure_two(Objects &of, Lookups *look_up, const std::array<std::vector<u32>, 2> &drawn) {
     std::array<Clock::time_point, 2> starts;
     std::array<Clock::time_point, 2> ends;
@@ -317,6 +355,8 @@ int main(int argc, char **argv) {
                 objects.kernel_bytes);
     for (unsigned long round = 1; round <= rounds; round++)
         measure_round(objects, round);
+    for (unsigned long round = 1; round <= rounds; round++)
+        measure_hot(objects, round);
     for (u64 trial = 1; trial <= 10; trial++)
         measure_threads(objects, trial);
     return 0;
