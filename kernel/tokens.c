@@ -53,11 +53,11 @@ static void ds_token_promote(u32 token)
 /* @found: tier, or an error. */
 static void ds_token_found(u32 token, int found)
 {
-	if (found < 0) {
-		this_cpu_inc(ds_token_stats[DS_TOKEN_STAT_STALE]);
-	} else if (found == 1) {
+	if (found == 1) {
 		this_cpu_inc(ds_token_stats[DS_TOKEN_STAT_L1]);
-	} else {
+	} else if (found == -ESTALE) {
+		this_cpu_inc(ds_token_stats[DS_TOKEN_STAT_STALE]);
+	} else if (found > 1) {
 		this_cpu_inc(ds_token_stats[DS_TOKEN_STAT_L3]);
 		ds_token_promote(token);
 	}
@@ -78,7 +78,9 @@ void ds_token_drop(u32 token)
 
 void ds_token_qp_state(u32 token, enum ib_qp_state state)
 {
-	ds_token_set_state(&ds_tokens.table, token, state);
+	/* Whoever writes or moves it does not sleep meanwhile. */
+	while (ds_token_set_state(&ds_tokens.table, token, state) == -EAGAIN)
+		cpu_relax();
 }
 
 void ds_token_qp_posts(u32 token, u32 count)
@@ -86,7 +88,8 @@ void ds_token_qp_posts(u32 token, u32 count)
 	struct ds_token_pack p;
 
 	ds_token_found(token, ds_cache_look(&ds_tokens, token, &p));
-	ds_token_add_posted(&ds_tokens.table, token, count);
+	while (ds_token_add_posted(&ds_tokens.table, token, count) == -EAGAIN)
+		cpu_relax();
 }
 
 void ds_token_stats_sum(u64 sums[DS_TOKEN_STATS])

@@ -41,6 +41,9 @@
 #include "verbs.h"
 
 #define DS_MAX_SEND_SGE		32
+/* rdma_cm gives the same to a queue pair that serves READs. */
+#define DS_QP_ACCESS		(IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE | \
+				 IB_ACCESS_REMOTE_ATOMIC)
 #define DS_POLL_MIN_NS		(50 * NSEC_PER_USEC)
 #define DS_POLL_MAX_NS		(2 * NSEC_PER_MSEC)
 
@@ -117,19 +120,15 @@ static void ds_qp_arm(struct ds_qp *qp)
 static int ds_qp_make_tokens(struct ds_qp *qp, const struct ds_qp_attr *attr)
 {
 	struct ds_token_desc cq = { .type = DS_TOKEN_CQ, .cq.number = qp->cq->res.id,
-				    .cq.entries = qp->cq->cqe };
+				    .cq.entries = qp->cq->cqe,
+				    .cq.vector = qp->cq->comp_vector };
 	struct ds_token_desc q = { .type = DS_TOKEN_QP, .qp.number = qp->ib->qp_num,
-				   .qp.qp_type = qp->ib->qp_type,
+				   .qp.qp_type = qp->ib->qp_type, .qp.access = DS_QP_ACCESS,
+				   /* rdma_create_qp() has gone on to INIT. */
+				   .qp.state = attr->id ? IB_QPS_INIT : IB_QPS_RESET,
 				   .qp.pd = ds_token_index(attr->pd_token) };
-	struct ib_qp_init_attr init;
-	struct ib_qp_attr now;
 	int ret;
 
-	ret = ib_query_qp(qp->ib, &now, IB_QP_STATE | IB_QP_ACCESS_FLAGS, &init);
-	if (ret)
-		return ret;
-	q.qp.state = now.qp_state;
-	q.qp.access = now.qp_access_flags;
 	ret = ds_token_add(&cq, &qp->cq_token);
 	if (ret)
 		return ret;
@@ -279,8 +278,7 @@ int ds_qp_connect_loop(struct ds_qp *qp)
 	/* First, as only from here on can it be drained: RESET does not lead to ERR. */
 	attr.qp_state = IB_QPS_INIT;
 	attr.port_num = 1;
-	attr.qp_access_flags = IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE |
-			       IB_ACCESS_REMOTE_ATOMIC;
+	attr.qp_access_flags = DS_QP_ACCESS;
 	ret = ib_modify_qp(qp->ib, &attr, IB_QP_STATE | IB_QP_PKEY_INDEX | IB_QP_PORT |
 			   IB_QP_ACCESS_FLAGS);
 	if (ret)
@@ -468,7 +466,6 @@ static int ds_chain_try(struct ds_qp *qp, struct ds_chain *chain)
 	trace_ds_chain_post(qp->ib->qp_num, chain->count, chain->wrs[0].wr.opcode);
 	if (!chain->polled)
 		ds_qp_arm(qp);
-	ds_token_qp_posts(qp->token, chain->count);
 	chain->posted = chain->count;
 	list_add_tail(&chain->link, &qp->posted);
 	if (partial)
@@ -488,6 +485,7 @@ static int ds_chain_try(struct ds_qp *qp, struct ds_chain *chain)
 		ds_stat_add(qp->stats, DS_STAT_WORK_REQUESTS, chain->count);
 	}
 	posted = chain->posted;
+	ds_token_qp_posts(qp->token, posted);
 	/* Behind the unlock a chain in the device may be done, freed, and with it @qp. */
 	spin_unlock_bh(&qp->lock);
 	if (likely(!ret))

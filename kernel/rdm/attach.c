@@ -19,12 +19,17 @@
 
 #define DS_DETACH_MS	2000
 
+/* A segment may take a quarter of all tokens: 2 TiB in chunks of 2 MiB. */
+#define DS_KEYSET_CHUNKS	(1u << (DS_TOKEN_INDEX_BITS - 2))
+
 static void ds_keyset_free(struct ds_keyset *keys)
 {
 	u32 i;
 
-	for (i = 0; i < keys->chunks && keys->tokens[i]; i++)
+	for (i = 0; i < keys->chunks && keys->tokens[i]; i++) {
 		ds_token_end(keys->tokens[i]);
+		cond_resched();
+	}
 	ds_conn_put(keys->conn);
 	kvfree_rcu(keys, rcu);
 }
@@ -159,8 +164,8 @@ static struct ds_keyset *ds_keyset_create(const struct ds_seg_keys *first, struc
 	if (length > max_length)
 		return ERR_PTR(-EFBIG);
 	chunks = DIV_ROUND_UP_ULL(length, 1ull << shift);
-	if (chunks > 1u << DS_TOKEN_INDEX_BITS)
-		return ERR_PTR(-EPROTO);	/* more than there are tokens */
+	if (chunks > DS_KEYSET_CHUNKS)
+		return ERR_PTR(-EPROTO);
 	keys = kvzalloc(struct_size(keys, tokens, chunks), GFP_KERNEL_ACCOUNT);
 	if (!keys)
 		return ERR_PTR(-ENOMEM);

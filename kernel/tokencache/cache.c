@@ -96,9 +96,17 @@ static int vacate(struct ds_cache *c, u32 slot)
 int ds_cache_miss(struct ds_cache *c, u32 token)
 {
 	u32 slot, victim;
-	int ret = -ENOSPC;
+	u64 word;
+	int ret;
 
 	ds_spin_lock(&c->lock);
+	/* Another miss may have brought it in, and nobody is to leave for nothing. */
+	ret = ds_token_find(&c->table, token, &word);
+	if (!ret && ds_word_tier(word) == 1)
+		ret = -EALREADY;
+	if (ret)
+		goto out;
+	ret = -ENOSPC;
 	slot = ds_policy_miss(&c->policy, ds_token_index(token), &victim);
 	if (slot != DS_POLICY_NONE) {
 		ret = vacate(c, slot);
@@ -107,6 +115,7 @@ int ds_cache_miss(struct ds_cache *c, u32 token)
 		if (ret)
 			ds_policy_forget(&c->policy, slot);
 	}
+out:
 	ds_spin_unlock(&c->lock);
 	return ret;
 }

@@ -16,8 +16,8 @@
  * struct ds_cache - a token cache; private
  * @table: tokens and L1
  * @policy: who is in L1; calls but those of hits are under @lock
- * @lock: no other lock is taken within it; the caller's contexts must not interrupt
- *	each other while they hold it
+ * @lock: the caller's contexts must not interrupt each other while they hold it; who waits
+ *	for a token may be told within it
  */
 struct ds_cache {
 	struct ds_token_table table;

@@ -3,9 +3,9 @@
  * DS: L1, the small tier of the token cache (document 001). It stands for the SRAM of a
  * NIC: a bounded array, in which the directory's word says the slot.
  *
- * A reader copies a slot without a lock. What it copied is the token's if the slot's
- * counter was even and the same before and after: it is odd while the slot is filled, and
- * does not come back to the same number in any machine's life.
+ * A reader copies a slot without a lock. What it copied is the token's if the slot says
+ * so and its counter was even and the same before and after: it is odd while the slot is
+ * filled, and does not come back to the same number in any machine's life.
  */
 #ifndef DS_TOKENCACHE_L1_H
 #define DS_TOKENCACHE_L1_H
@@ -59,13 +59,15 @@ void ds_l1_destroy(struct ds_l1 *l1);
  * ds_l1_read - copy a slot
  * @l1: tier
  * @slot: below @capacity
+ * @token: whose it should be
  * @p: result, of use on success only
  *
  * Any context, takes no lock.
  *
- * Return: true if what was copied is of one filling.
+ * Return: true if what was copied is of one filling, with that token.
  */
-static inline bool ds_l1_read(const struct ds_l1 *l1, u32 slot, struct ds_token_pack *p)
+static inline bool ds_l1_read(const struct ds_l1 *l1, u32 slot, u32 token,
+			      struct ds_token_pack *p)
 {
 	const struct ds_l1_slot *s = &l1->slots[slot];
 	/* Pairs with the release in ds_l1_fill(): the token is there. */
@@ -75,7 +77,8 @@ static inline bool ds_l1_read(const struct ds_l1 *l1, u32 slot, struct ds_token_
 	p->fixed = smp_load_acquire(&s->pack.fixed);
 	/* See above. */
 	p->hot = smp_load_acquire(&s->pack.hot);
-	return !(filled & 1) && READ_ONCE(s->filled) == filled;
+	return READ_ONCE(s->token) == token && !(filled & 1) &&
+	       READ_ONCE(s->filled) == filled;
 }
 
 /**

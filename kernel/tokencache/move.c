@@ -142,7 +142,9 @@ static int write_back(struct ds_token_table *t, u64 *place, struct ds_move *m)
 	if (ret)
 		return ret;
 	m->word |= DS_WORD_WRITER;
-	WRITE_ONCE(ds_token_home_of(t, m->token)[1], m->pack.hot);
+	/* Now, as the version may have come round while it was copied. */
+	WRITE_ONCE(ds_token_home_of(t, m->token)[1],
+		   READ_ONCE(t->l1.slots[ds_word_l1_slot(m->word)].pack.hot));
 	return 0;
 }
 

@@ -24,7 +24,7 @@ static bool copy_home(const struct ds_token_table *t, u32 token, struct ds_token
 bool ds_token_peek(const struct ds_token_table *t, u32 token, u64 word,
 		   struct ds_token_pack *p)
 {
-	return ds_word_tier(word) == 1 ? ds_l1_read(&t->l1, ds_word_l1_slot(word), p) :
+	return ds_word_tier(word) == 1 ? ds_l1_read(&t->l1, ds_word_l1_slot(word), token, p) :
 					 copy_home(t, token, p);
 }
 

@@ -278,9 +278,11 @@ static bool token_end(const struct ds_token_table *t, u32 index, u64 *place,
 		if (is_last(word))
 			*idle = (struct ds_token_idle *)(unsigned long)
 				READ_ONCE(*token_waiter(t, index, word));
-		seen = ds_cmpxchg64(place, word, word - DS_WORD_USE);
-	} while (seen != word);
-	return is_last(word);
+		if (ds_cmpxchg64(place, word, word - DS_WORD_USE) == word)
+			return is_last(word);
+		/* See above. */
+		seen = smp_load_acquire(place);
+	} while (true);
 }
 
 void ds_token_put(struct ds_token_table *t, u32 token)

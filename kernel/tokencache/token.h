@@ -79,7 +79,8 @@ struct ds_token_table {
 
 /**
  * struct ds_token_idle - who waits for the last use of a token
- * @done: called once, by ds_token_put() in its context, which may be an interrupt
+ * @done: called once, by ds_token_put() in its context, which may be an interrupt, or under
+ *	the lock of the cache by who moved the token; must not call either
  */
 struct ds_token_idle {
 	void (*done)(struct ds_token_idle *idle);

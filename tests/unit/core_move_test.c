@@ -298,14 +298,16 @@ static void a_slot_refilled(void **state)
 
 	(void)state;
 	assert_int_equal(ds_move(&table, a, 1, 0), 0);
-	assert_true(ds_l1_read(&table.l1, 0, &p));
+	assert_true(ds_l1_read(&table.l1, 0, a, &p));
 	assert_int_equal(p.fixed & 0xffffff, 1);
 	assert_int_equal(ds_move(&table, a, 3, 0), 0);
 	assert_int_equal(ds_move(&table, b, 1, 0), 0);
 	assert_int_equal(read_token(a).qp.number, 1);
 	assert_int_equal(read_token(b).qp.number, 2);
+	assert_false(ds_l1_read(&table.l1, 0, a, &p));
+	assert_true(ds_l1_read(&table.l1, 0, b, &p));
 	table.l1.slots[0].filled++;			/* being filled */
-	assert_false(ds_l1_read(&table.l1, 0, &p));
+	assert_false(ds_l1_read(&table.l1, 0, b, &p));
 }
 
 int main(void)
