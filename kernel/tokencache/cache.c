@@ -103,7 +103,7 @@ int ds_cache_miss(struct ds_cache *c, u32 token)
 	/* Another miss may have brought it in, and nobody is to leave for nothing. */
 	ret = ds_token_find(&c->table, token, &word);
 	if (!ret && ds_word_tier(word) == 1)
-		ret = -EALREADY;
+		ret = -EEXIST;
 	if (ret)
 		goto out;
 	ret = -ENOSPC;

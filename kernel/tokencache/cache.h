@@ -77,7 +77,7 @@ int ds_cache_look(struct ds_cache *c, u32 token, struct ds_token_pack *p);
  * Takes the lock.
  *
  * Return: 0 if it is in L1 now; -ENOSPC if the policy does not want it there;
- * -ESTALE or -EBADF; -EALREADY, -EBUSY, -EPERM, -EOVERFLOW or -EAGAIN as
+ * -ESTALE or -EBADF; -EEXIST, -EBUSY, -EPERM, -EOVERFLOW or -EAGAIN as
  * ds_move_begin(), for it or for whom it was to replace.
  */
 int ds_cache_miss(struct ds_cache *c, u32 token);

@@ -42,7 +42,7 @@ static int claim_check(u64 word, u32 token, u32 to)
 	if (ds_word_is_moving(word))
 		return -EBUSY;
 	if (ds_word_state(word) == states[to])
-		return -EALREADY;
+		return -EEXIST;
 	return ds_word_uses(word) >= DS_WORD_USES_MAX - 1 ? -EOVERFLOW : 0;
 }
 

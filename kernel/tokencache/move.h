@@ -45,7 +45,7 @@ struct ds_move {
  *
  * Any context, takes no lock.
  *
- * Return: 0, -ESTALE or -EBADF, -EALREADY if it is there, -EBUSY if it is on its way,
+ * Return: 0, -ESTALE or -EBADF, -EEXIST if it is there, -EBUSY if it is on its way,
  * -EPERM if it is pinned, -EOVERFLOW with too many uses, -EAGAIN when it is written to
  * for long.
  */

@@ -35,7 +35,7 @@ FNR == 1 {
 {
 	if (!($3 in sign))
 		stop("operation " $3 " is neither a read (28) nor a write (2a)")
-	pages = int(($4 / scale + page - 1) / page)
+	pages = int((int(($4 + scale - 1) / scale) + page - 1) / page)
 	if (pages < 1 || pages * page > span)
 		stop($4 " bytes are none, or more than the span")
 	if (!requests)

@@ -154,7 +154,7 @@ static void move_one(u32 token, u32 to)
 		count(&moves);
 	else if (ret == -EAGAIN)
 		count(&spoiled);
-	else if (ret != -EALREADY && ret != -EBUSY)
+	else if (ret != -EEXIST && ret != -EBUSY)
 		count(&wrong);
 }
 

@@ -111,7 +111,7 @@ static void bad_moves(void **state)
 	(void)state;
 	assert_int_equal(ds_move(&table, token + 1, 1, 0), -EBADF);
 	assert_int_equal(ds_move(&table, token + DS_TOKEN_PAGE, 1, 0), -EBADF);
-	assert_int_equal(ds_move(&table, token, 3, 0), -EALREADY);
+	assert_int_equal(ds_move(&table, token, 3, 0), -EEXIST);
 	assert_int_equal(ds_move_begin(&table, &m, token, 1, 0), 0);
 	assert_int_equal(ds_move(&table, token, 1, 1), -EBUSY);
 	assert_int_equal(ds_move(&table, token, 3, 0), -EBUSY);
@@ -131,7 +131,7 @@ static void there_and_back(void **state)
 	assert_int_equal(ds_move(&table, qp, 1, 0), 0);
 	assert_int_equal(ds_move(&table, pd, 1, 1), 0);
 	assert_int_equal(ds_move(&table, mr, 1, 3), 0);
-	assert_int_equal(ds_move(&table, mr, 1, 2), -EALREADY);
+	assert_int_equal(ds_move(&table, mr, 1, 2), -EEXIST);
 	assert_int_equal(read_token(qp).qp.number, 11);
 	assert_int_equal(read_token(pd).pd.number, 12);
 	assert_int_equal(read_token(mr).mr.rkey, 13);
