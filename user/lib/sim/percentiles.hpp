@@ -44,16 +44,22 @@ public:
     /// (99,900 is P99.9), or up to one part in 128 more. 0 if there are none.
     uint64_t at(uint32_t per_100000) const;
 
+    /// The same of the share @p q, 0 to 1.
+    uint64_t quantile(double q) const;
+
     uint64_t p50() const { return at(50'000); }
     uint64_t p99() const { return at(99'000); }
     uint64_t p999() const { return at(99'900); }
 
-private:
     static size_t bucket_of(uint64_t ns) {
         unsigned shift = std::max(static_cast<int>(std::bit_width(ns)) - 1 - int(sub_bits), 0);
         return (size_t(shift) << sub_bits) + (ns >> shift);
     }
+    /// The largest time that falls into a bucket.
     static uint64_t last_of(size_t bucket);
+
+private:
+    uint64_t ranked(uint64_t rank) const;
 
     std::vector<uint64_t> counts_ = std::vector<uint64_t>((65 - sub_bits) << sub_bits);
     uint64_t count_ = 0;
