@@ -317,6 +317,18 @@ static inline uint64_t ds_now_ms(void)
 	return now.tv_sec * 1000ull + now.tv_nsec / 1000000;
 }
 
+/*
+ * Did a wait since @start last about the @ms that were asked for? The kernel counts it in ticks, and
+ * a virtual machine that its host kept from running gets those it missed later, all at once: so
+ * it may be shorter on the clock.
+ */
+static inline bool ds_waited(uint64_t start, uint64_t ms)
+{
+	uint64_t took = ds_now_ms() - start;
+
+	return took >= ms / 2 && took < ms + 5000;
+}
+
 /* As poll(2) of one file, but signals do not end it. Return its events, 0, or -1. */
 static inline int ds_poll(int fd, int timeout_ms)
 {
