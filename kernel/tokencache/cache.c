@@ -57,7 +57,8 @@ int ds_cache_get(struct ds_cache *c, u32 token, struct ds_token_desc *out)
 	return ret;
 }
 
-int ds_cache_look(struct ds_cache *c, u32 token, struct ds_token_pack *p)
+/* Where the directory says. */
+static ds_noinline int look_up(struct ds_cache *c, u32 token, struct ds_token_pack *p)
 {
 	const u64 *place = ds_token_word(&c->table, token);
 	u64 word;
@@ -71,9 +72,21 @@ int ds_cache_look(struct ds_cache *c, u32 token, struct ds_token_pack *p)
 		ret = ds_token_copy(&c->table, token, &word, p);
 	if (ret)
 		return ret;
-	if (ds_word_tier(word) == 1)
+	if (ds_word_tier(word) == 1) {
+		ds_l1_hint(&c->table.l1, token, ds_word_l1_slot(word));
 		ds_policy_hit(&c->policy, ds_word_l1_slot(word));
+	}
 	return (int)ds_word_tier(word);
+}
+
+int ds_cache_look(struct ds_cache *c, u32 token, struct ds_token_pack *p)
+{
+	u32 slot = ds_l1_find(&c->table.l1, token, p);
+
+	if (slot == DS_L1_NONE || !token)
+		return look_up(c, token, p);
+	ds_policy_hit(&c->policy, slot);
+	return 1;
 }
 
 /*

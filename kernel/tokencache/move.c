@@ -31,6 +31,30 @@ static u64 back_of(u64 word)
 				      ds_word_move(word, DS_TOKEN_L1, from - DS_FROM_L1);
 }
 
+/*
+ * End a move: to another tier at once, to L1 as a writer of the token, whom nobody moves or
+ * revokes before it is shown.
+ */
+static u64 end_of(u64 word)
+{
+	return ds_word_state(word) == DS_TOKEN_L1 ? word | DS_WORD_WRITER : word - DS_WORD_USE;
+}
+
+/* Does nothing for DS_L1_NONE. */
+static void show(struct ds_token_table *t, u64 *place, u32 token, u32 slot)
+{
+	u64 word, seen;
+
+	if (slot == DS_L1_NONE)
+		return;
+	ds_l1_show(&t->l1, token, slot);
+	seen = READ_ONCE(*place);
+	do {
+		word = seen;	/* only the uses can have changed */
+		seen = ds_cmpxchg64(place, word, (word & ~DS_WORD_WRITER) - DS_WORD_USE);
+	} while (seen != word);
+}
+
 static int claim_check(u64 word, u32 token, u32 to)
 {
 	int ret = ds_word_check(word, token);
@@ -65,6 +89,8 @@ int ds_move_begin(struct ds_token_table *t, struct ds_move *m, u32 token, u32 to
 		if (seen == word) {
 			*m = (struct ds_move){ .token = token, .to = to, .slot = slot,
 					       .word = claimed };
+			if (ds_word_tier(word) == 1)
+				ds_l1_hide(&t->l1, token, ds_word_slot(word));
 			return 0;
 		}
 		cpu_relax();
@@ -122,13 +148,13 @@ static u64 next_there(const struct ds_move *m, u64 word)
 {
 	word = ds_word_move(word & ~(DS_WORD_WRITER | DS_WORD_DIRTY), states[m->to],
 			    m->to == 1 ? m->slot : 0);
-	return word - DS_WORD_USE;
+	return end_of(word);
 }
 
 static u64 next_back(const struct ds_move *m, u64 word)
 {
 	(void)m;
-	return back_of(word) - DS_WORD_USE;
+	return end_of(back_of(word));
 }
 
 /* What is older at home is written as a writer does it: nobody revokes the token meanwhile. */
@@ -158,7 +184,9 @@ int ds_move_commit(struct ds_token_table *t, struct ds_move *m)
 	ret = write_back(t, place, m);
 	if (!ret)
 		ret = swap_word(place, m, next_there);
-	if (ret && ret != -EAGAIN)
+	if (!ret)
+		show(t, place, m->token, m->to == 1 ? m->slot : DS_L1_NONE);
+	else if (ret != -EAGAIN)
 		ds_token_put(t, m->token);
 	return ret;
 }
@@ -166,6 +194,7 @@ int ds_move_commit(struct ds_token_table *t, struct ds_move *m)
 void ds_move_abort(struct ds_token_table *t, struct ds_move *m)
 {
 	u64 *place = ds_token_word(t, m->token);
+	u32 slot;
 
 	/* A writer may hold it for a moment; only the mover and a revoke end the way. */
 	for (;;) {
@@ -174,8 +203,11 @@ void ds_move_abort(struct ds_token_table *t, struct ds_move *m)
 			ds_token_put(t, m->token);
 			return;
 		}
-		if (!swap_word(place, m, next_back))
+		slot = ds_word_tier(m->word) == 1 ? ds_word_l1_slot(m->word) : DS_L1_NONE;
+		if (!swap_word(place, m, next_back)) {
+			show(t, place, m->token, slot);
 			return;
+		}
 		cpu_relax();
 	}
 }

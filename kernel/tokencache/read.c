@@ -54,6 +54,9 @@ int ds_token_copy(const struct ds_token_table *t, u32 token, u64 *word,
 
 void ds_token_leave(struct ds_token_table *t, u32 token, u64 word)
 {
-	if (ds_word_tier(word) == 1 && t->l1.left)
+	if (ds_word_tier(word) != 1)
+		return;
+	ds_l1_hide(&t->l1, token, ds_word_l1_slot(word));
+	if (t->l1.left)
 		t->l1.left(&t->l1, ds_word_l1_slot(word), token);
 }
