@@ -1,27 +1,69 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 /*
- * DS: the token cache: a table of tokens, L1, and the policy that says who is in it.
+ * DS: the token cache: a table of tokens, L1, the policy that says who is in it, and L2, if
+ * there is one.
  *
  * A hit takes no lock: it reads the token's word and its slot, and stores to what the
- * policy knows of the slot. After a miss the caller says so, and the policy may bring
- * the token into L1 and send another one home.
+ * policy knows of the slot. After a miss the caller says so, which moves tokens:
+ *
+ *	L2's victim	home, if L1's victim or the token needs its slot
+ *	L1's victim	to L2; home, if there is none or it has no room
+ *	the token	to L1, if the policy wants it there; else to L2
+ *
+ * With the modes of document 001 the token comes to L2 only when it was used
+ * PROMOTE_TO_L2_THRESHOLD times lately. ds_cache_tick() sends on who was idle for too long.
  */
 #ifndef DS_TOKENCACHE_CACHE_H
 #define DS_TOKENCACHE_CACHE_H
 
+#include "move.h"
 #include "policy.h"
 #include "token.h"
 
+#define DS_CACHE_MOVES	3	/* of a miss */
+
+/**
+ * struct ds_cache_move - a token that is moved
+ * @move: says which token, and where it goes
+ * @from: tier in which it was
+ * @bytes: of it that are copied
+ * @page: of L2, which it leaves or comes to; DS_L2_NONE for a move between L1 and home
+ * @slot: that it leaves, in the tier @from
+ * @ret: once the change has ended: 0, or why it was not moved
+ */
+struct ds_cache_move {
+	struct ds_move move;
+	u32 from;
+	u32 bytes;
+	u32 page;
+	u32 slot;
+	int ret;
+};
+
+/**
+ * struct ds_cache_change - what a miss changes
+ * @moves: one after the other: the token itself comes last
+ * @count: how many
+ * @again: times that a token was copied once more, as it was written to meanwhile
+ */
+struct ds_cache_change {
+	struct ds_cache_move moves[DS_CACHE_MOVES];
+	u32 count;
+	u32 again;
+};
+
 /**
  * struct ds_cache - a token cache; private
- * @table: tokens and L1
+ * @table: tokens, L1 and L2
  * @policy: who is in L1; calls but those of hits are under @lock
+ * @moved: tokens, by the tiers from and to which they were moved
  * @lock: the caller's contexts must not interrupt each other while they hold it; who waits
  *	for a token may be told within it
  */
 struct ds_cache {
 	struct ds_token_table table;
 	struct ds_policy policy;
+	u64 moved[4][4];
 	ds_spin_t lock;
 };
 
@@ -32,10 +74,13 @@ struct ds_cache {
  * @capacity: slots of L1 (document 001's L1_CAPACITY), DS_POLICY_CAPACITY_MIN to
  *	DS_L1_MAX
  * @mode: enum ds_policy_mode
+ * @l2_pages: of L2, to DS_L2_PAGES_MAX; 0 for none
+ * @l2_node: NUMA node of these, or DS_L2_ANYWHERE
  *
  * Return: 0, -EINVAL or -ENOMEM.
  */
-int ds_cache_init(struct ds_cache *c, u32 limit, u32 capacity, u32 mode);
+int ds_cache_init(struct ds_cache *c, u32 limit, u32 capacity, u32 mode, u32 l2_pages,
+		  int l2_node);
 
 /**
  * ds_cache_destroy - end a cache that nobody uses any more
@@ -74,12 +119,76 @@ int ds_cache_look(struct ds_cache *c, u32 token, struct ds_token_pack *p);
  * @c: cache
  * @token: any number
  *
- * Takes the lock.
+ * Takes the lock. Is ds_cache_miss_begin() and ds_cache_miss_end().
  *
- * Return: 0 if it is in L1 now; -ENOSPC if the policy does not want it there;
- * -ESTALE or -EBADF; -EEXIST, -EBUSY, -EPERM, -EOVERFLOW or -EAGAIN as
+ * Return: 0 if it is in L1 now; -ENOSPC if it is not wanted there, though it may be in L2
+ * now; -ESTALE or -EBADF; -EEXIST, -EBUSY, -EPERM, -EOVERFLOW or -EAGAIN as
  * ds_move_begin(), for it or for whom it was to replace.
  */
 int ds_cache_miss(struct ds_cache *c, u32 token);
+
+/**
+ * ds_cache_miss_begin - the first half of a miss: who moves?
+ * @c: cache
+ * @token: any number
+ * @ch: result, written on success only: tokens on their way
+ *
+ * Takes the lock. These tokens, and the slots that they leave and come to, have no part in
+ * other changes until ds_cache_miss_end() or ds_cache_miss_abort(). Tokens are read and written where
+ * they were, or wait, as ds_token_table.blocking says.
+ *
+ * Return: 0 if there is something to be ended; else as ds_cache_miss().
+ */
+int ds_cache_miss_begin(struct ds_cache *c, u32 token, struct ds_cache_change *ch);
+
+/**
+ * ds_cache_miss_end - the second half: they have come
+ * @c: cache
+ * @ch: begun
+ *
+ * Takes the lock. Copies again what was written to meanwhile. No token is on its way
+ * afterwards, whatever is returned.
+ *
+ * Return: as ds_cache_miss().
+ */
+int ds_cache_miss_end(struct ds_cache *c, struct ds_cache_change *ch);
+
+/**
+ * ds_cache_miss_abort - they stay where they were
+ * @c: cache
+ * @ch: begun
+ *
+ * Takes the lock.
+ */
+void ds_cache_miss_abort(struct ds_cache *c, struct ds_cache_change *ch);
+
+/**
+ * ds_cache_tick - time has passed
+ * @c: cache
+ * @now: in ns, monotonic
+ * @uses: of tokens, in all, and
+ * @load: of what, as ds_policy_tick()
+ * @budget: most tokens to be moved
+ *
+ * Takes the lock, again for each token. Sends to L2 whom the modes of document 001 call idle in L1, home
+ * who was idle in L2 while there is no room, and lets counts age.
+ *
+ * Return: number of tokens that were moved; if it is @budget there may be more to do.
+ */
+u32 ds_cache_tick(struct ds_cache *c, u64 now, u64 uses, const struct ds_policy_load *load,
+		  u32 budget);
+
+/**
+ * ds_cache_pin - a token stays in the tier where it is, or no longer has to
+ * @c: cache
+ * @token: any number
+ * @pinned: it stays
+ *
+ * Takes the lock.
+ *
+ * Return: 0, also if that was so; -ESTALE or -EBADF; -EBUSY if it is on its way; -EAGAIN when it
+ * is written to for long.
+ */
+int ds_cache_pin(struct ds_cache *c, u32 token, bool pinned);
 
 #endif /* DS_TOKENCACHE_CACHE_H */

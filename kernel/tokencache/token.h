@@ -21,6 +21,7 @@
 #define DS_TOKENCACHE_TOKEN_H
 
 #include "l1.h"
+#include "l2.h"
 #include "pack.h"
 #include "wide.h"
 #include "word.h"
@@ -59,6 +60,7 @@ struct ds_token_indices {
  * @lock: guards all below and the chains of free indices; @wide's lock is taken
  *	within it; never taken by ds_token_get() and ds_token_put()
  * @l1: the small tier; @l1->slots is NULL without one
+ * @l2: the middle tier; @l2->pages is NULL without one
  * @blocking: a token on its way is neither read nor written
  * @indices: of tokens of one word, and of two
  * @used: pages that were ever used
@@ -69,6 +71,7 @@ struct ds_token_table {
 	struct ds_token_page *pages;
 	struct ds_wide wide;
 	struct ds_l1 l1;
+	struct ds_l2 l2;
 	bool blocking;
 	ds_spin_t lock;
 	struct ds_token_indices indices[2];
