@@ -43,14 +43,6 @@ static void write_end(u64 *place, u64 dirty)
 	} while (seen != word);
 }
 
-/* Where a writer finds the second word of its token. */
-static u64 *hot_of(struct ds_token_table *t, u32 token, u64 word)
-{
-	if (ds_word_tier(word) == 1)
-		return &t->l1.slots[ds_word_l1_slot(word)].pack.hot;
-	return &ds_token_home_of(t, token)[1];
-}
-
 /* Replace the bits of @mask by those of @value, or add @value to them. */
 static int hot_change(struct ds_token_table *t, u32 token, u64 mask, u64 value, bool add)
 {
@@ -64,13 +56,13 @@ static int hot_change(struct ds_token_table *t, u32 token, u64 mask, u64 value, 
 	ret = write_begin(t, place, token, &word);
 	if (ret)
 		return ret;
-	hot = hot_of(t, token, word);
+	hot = ds_token_hot(t, token, word);
 	old = READ_ONCE(*hot);
 	if (add)
 		value += old & mask;
 	/* Pairs with the acquires of who reads it. */
 	smp_store_release(hot, (old & ~mask) | (value & mask));
-	write_end(place, ds_word_tier(word) == 1 ? DS_WORD_DIRTY : 0);
+	write_end(place, ds_word_tier(word) == 3 ? 0 : DS_WORD_DIRTY);
 	return 0;
 }
 

@@ -3,8 +3,8 @@
  * DS: hot inline, document 001's path A: small fields of a token are changed where it is.
  *
  * The writer has the token for itself for some instructions, in which it must not be
- * interrupted for long: the caller has disabled preemption. In L1 what is written makes
- * the token dirty, and reaches its home when the token goes there.
+ * interrupted for long: the caller has disabled preemption. In L1 and L2 what is written
+ * makes the token dirty, and reaches its home when the token goes there.
  *
  * All: any context in which preemption is off, no lock. Return 0, -ESTALE or -EBADF,
  * -EINVAL for a token that has no such field, -EOVERFLOW with too many uses, or -EAGAIN

@@ -93,6 +93,7 @@ struct ds_l2_page {
 };
 
 static_assert(sizeof(struct ds_l2_page) == DS_L2_PAGE_BYTES, "no byte more");
+static_assert(DS_L2_PAGES_MAX << DS_L2_SLOT_BITS == 0x200000, "a slot has room in a word beside DS_FROM_L2");
 static_assert(DS_L2_PAGE_SLOTS <= 1u << DS_L2_SLOT_BITS, "a slot's number has room");
 
 /**
@@ -105,7 +106,7 @@ static_assert(DS_L2_PAGE_SLOTS <= 1u << DS_L2_SLOT_BITS, "a slot's number has ro
  * @bits: of such a hash
  * @used: slots that are somebody's
  * @at: slot to which ds_l2_idle() has come
- * @crowded: somebody found no page of the kind that it needed, lately
+ * @crowded: somebody found no page, and there has been no room for anybody since
  * @left: called when the token of a slot was revoked, in the revoker's context; NULL if
  *	nobody wants to know
  */
@@ -186,9 +187,10 @@ bool ds_l2_is_kept(const struct ds_l2 *l2, u32 slot);
  * ds_l2_idle - who was not used for long, while pages are wanted?
  * @l2: tier
  * @now: in ns, monotonic
- * @idle: how long, in ns; it may be up to the time between two calls longer
+ * @idle: how long, in ns
  *
- * Looks at 64 slots, where it stopped the last time.
+ * Looks at 64 slots, where it stopped the last time. It sees who was not used between two of
+ * its rounds, which are @idle or more apart.
  *
  * Return: a slot that is somebody's and not kept, or DS_L2_NONE.
  */

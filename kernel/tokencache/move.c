@@ -8,51 +8,37 @@
 #define COMMITS	8	/* that a writer may spoil, one after the other */
 
 static const enum ds_token_state states[] = {
-	[1] = DS_TOKEN_L1, [3] = DS_TOKEN_L3,
+	[1] = DS_TOKEN_L1, [2] = DS_TOKEN_L2, [3] = DS_TOKEN_L3,
 };
 
 static const enum ds_token_state ways[] = {
-	[1] = DS_TOKEN_TO_L1, [3] = DS_TOKEN_TO_L3,
+	[1] = DS_TOKEN_TO_L1, [2] = DS_TOKEN_TO_L2, [3] = DS_TOKEN_TO_L3,
 };
 
 /* Of a token that is not on its way: where it will have come from. */
 static u32 from_of(u64 word)
 {
-	return ds_word_state(word) == DS_TOKEN_L1 ? ds_word_slot(word) + DS_FROM_L1 :
-						    DS_FROM_HOME;
+	switch (ds_word_state(word)) {
+	case DS_TOKEN_L1:
+		return ds_word_slot(word) + DS_FROM_L1;
+	case DS_TOKEN_L2:
+		return ds_word_slot(word) | DS_FROM_L2;
+	default:
+		return DS_FROM_HOME;
+	}
 }
 
 /* The word of a token that stays where it was. */
 static u64 back_of(u64 word)
 {
-	u32 from = ds_word_from(word);
-
-	return from == DS_FROM_HOME ? ds_word_move(word, DS_TOKEN_L3, 0) :
-				      ds_word_move(word, DS_TOKEN_L1, from - DS_FROM_L1);
-}
-
-/*
- * End a move: to another tier at once, to L1 as a writer of the token, whom nobody moves or
- * revokes before it is shown.
- */
-static u64 end_of(u64 word)
-{
-	return ds_word_state(word) == DS_TOKEN_L1 ? word | DS_WORD_WRITER : word - DS_WORD_USE;
-}
-
-/* Does nothing for DS_L1_NONE. */
-static void show(struct ds_token_table *t, u64 *place, u32 token, u32 slot)
-{
-	u64 word, seen;
-
-	if (slot == DS_L1_NONE)
-		return;
-	ds_l1_show(&t->l1, token, slot);
-	seen = READ_ONCE(*place);
-	do {
-		word = seen;	/* only the uses can have changed */
-		seen = ds_cmpxchg64(place, word, (word & ~DS_WORD_WRITER) - DS_WORD_USE);
-	} while (seen != word);
+	switch (ds_word_tier(word)) {
+	case 1:
+		return ds_word_move(word, DS_TOKEN_L1, ds_word_l1_slot(word));
+	case 2:
+		return ds_word_move(word, DS_TOKEN_L2, ds_word_l2_slot(word));
+	default:
+		return ds_word_move(word, DS_TOKEN_L3, 0);
+	}
 }
 
 static int claim_check(u64 word, u32 token, u32 to)
@@ -113,12 +99,8 @@ static int copy_blocked(const struct ds_token_table *t, struct ds_move *m)
 
 int ds_move_copy(struct ds_token_table *t, struct ds_move *m)
 {
-	int ret = t->blocking ? copy_blocked(t, m) :
-				ds_token_copy(t, m->token, &m->word, &m->pack);
-
-	if (!ret && m->to == 1)
-		ds_l1_fill(&t->l1, m->slot, m->token, &m->pack);
-	return ret;
+	return t->blocking ? copy_blocked(t, m) :
+			     ds_token_copy(t, m->token, &m->word, &m->pack);
 }
 
 /*
@@ -146,32 +128,45 @@ static u64 next_writer(const struct ds_move *m, u64 word)
 
 static u64 next_there(const struct ds_move *m, u64 word)
 {
-	word = ds_word_move(word & ~(DS_WORD_WRITER | DS_WORD_DIRTY), states[m->to],
-			    m->to == 1 ? m->slot : 0);
-	return end_of(word);
+	word &= ~DS_WORD_WRITER;
+	if (m->to == 3)
+		word &= ~DS_WORD_DIRTY;
+	return ds_word_move(word, states[m->to], m->to == 3 ? 0 : m->slot) - DS_WORD_USE;
 }
 
 static u64 next_back(const struct ds_move *m, u64 word)
 {
 	(void)m;
-	return end_of(back_of(word));
+	return back_of(word & ~DS_WORD_WRITER) - DS_WORD_USE;
 }
 
-/* What is older at home is written as a writer does it: nobody revokes the token meanwhile. */
-static int write_back(struct ds_token_table *t, u64 *place, struct ds_move *m)
+/* As a writer does it: nobody writes, moves or revokes the token meanwhile. */
+static int have_alone(u64 *place, struct ds_move *m)
 {
-	int ret;
+	int ret = swap_word(place, m, next_writer);
 
-	if (m->to != 3 || !(m->word & DS_WORD_DIRTY))
-		return 0;
-	ret = swap_word(place, m, next_writer);
-	if (ret)
-		return ret;
-	m->word |= DS_WORD_WRITER;
-	/* Now, as the version may have come round while it was copied. */
-	WRITE_ONCE(ds_token_home_of(t, m->token)[1],
-		   READ_ONCE(t->l1.slots[ds_word_l1_slot(m->word)].pack.hot));
-	return 0;
+	if (!ret)
+		m->word |= DS_WORD_WRITER;
+	return ret;
+}
+
+/*
+ * What may have changed is read now, as the version may have come round since it was copied.
+ * In L1 the token is shown a moment before its word says so: it is the same in both places.
+ */
+static void arrive(struct ds_token_table *t, struct ds_move *m)
+{
+	if (ds_token_words((u8)ds_token_type_of(m->token)) == 2)
+		m->pack.hot = READ_ONCE(*ds_token_hot(t, m->token, m->word));
+	if (m->to == 1) {
+		ds_l1_fill(&t->l1, m->slot, m->token, &m->pack);
+		ds_l1_show(&t->l1, m->token, m->slot);
+	} else if (m->to == 2) {
+		ds_l2_fill(&t->l2, m->slot, m->token, &m->pack);
+	} else if (m->word & DS_WORD_DIRTY) {
+		/* Pairs with the acquires of who reads it. */
+		smp_store_release(&ds_token_home_of(t, m->token)[1], m->pack.hot);
+	}
 }
 
 int ds_move_commit(struct ds_token_table *t, struct ds_move *m)
@@ -181,20 +176,30 @@ int ds_move_commit(struct ds_token_table *t, struct ds_move *m)
 
 	if (m->word & DS_WORD_WRITER)
 		return -EAGAIN;	/* somebody wrote while it was copied */
-	ret = write_back(t, place, m);
-	if (!ret)
+	ret = have_alone(place, m);
+	if (!ret) {
+		arrive(t, m);
 		ret = swap_word(place, m, next_there);
-	if (!ret)
-		show(t, place, m->token, m->to == 1 ? m->slot : DS_L1_NONE);
-	else if (ret != -EAGAIN)
+	}
+	if (ret && ret != -EAGAIN)
 		ds_token_put(t, m->token);
 	return ret;
+}
+
+/* 0, or -EAGAIN: it was written to. */
+static int go_back(struct ds_token_table *t, struct ds_move *m, u64 *place)
+{
+	if (ds_word_tier(m->word) == 1) {
+		if (have_alone(place, m))
+			return -EAGAIN;
+		ds_l1_show(&t->l1, m->token, ds_word_l1_slot(m->word));
+	}
+	return swap_word(place, m, next_back) ? -EAGAIN : 0;
 }
 
 void ds_move_abort(struct ds_token_table *t, struct ds_move *m)
 {
 	u64 *place = ds_token_word(t, m->token);
-	u32 slot;
 
 	/* A writer may hold it for a moment; only the mover and a revoke end the way. */
 	for (;;) {
@@ -203,32 +208,36 @@ void ds_move_abort(struct ds_token_table *t, struct ds_move *m)
 			ds_token_put(t, m->token);
 			return;
 		}
-		slot = ds_word_tier(m->word) == 1 ? ds_word_l1_slot(m->word) : DS_L1_NONE;
-		if (!swap_word(place, m, next_back)) {
-			show(t, place, m->token, slot);
+		if (!go_back(t, m, place))
 			return;
-		}
 		cpu_relax();
 	}
+}
+
+int ds_move_end(struct ds_token_table *t, struct ds_move *m, u32 *copies)
+{
+	u32 commits;
+	int ret;
+
+	for (commits = 0; commits < COMMITS; commits++) {
+		++*copies;
+		ret = ds_move_copy(t, m);
+		if (ret)
+			break;
+		ret = ds_move_commit(t, m);
+		if (ret != -EAGAIN)
+			return ret;
+	}
+	ds_move_abort(t, m);
+	return ret;
 }
 
 int ds_move(struct ds_token_table *t, u32 token, u32 to, u32 slot)
 {
 	struct ds_move m;
-	u32 commits;
+	u32 copies = 0;
 	int ret;
 
 	ret = ds_move_begin(t, &m, token, to, slot);
-	if (ret)
-		return ret;
-	for (commits = 0; commits < COMMITS; commits++) {
-		ret = ds_move_copy(t, &m);
-		if (ret)
-			break;
-		ret = ds_move_commit(t, &m);
-		if (ret != -EAGAIN)
-			return ret;
-	}
-	ds_move_abort(t, &m);
-	return ret;
+	return ret ? ret : ds_move_end(t, &m, &copies);
 }

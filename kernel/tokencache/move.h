@@ -4,15 +4,15 @@
  *
  *	ds_move_begin()		claims the token: its word says where it goes
  *	ds_move_copy()		copies it; it is read and written where it was
- *	ds_move_commit()	its word says where it is
+ *	ds_move_commit()	puts the copy there, and the token's word says so
  *
- * Each step is one compare-and-exchange of the word. A commit fails when the token was
- * written to since it was copied: then it is copied again, or the move is aborted. With
+ * Each step is one compare-and-exchange of the word; a commit is two. It fails when the token
+ * was written to since it was copied: then it is copied again, or the move is aborted. With
  * ds_token_table.blocking nobody reads or writes it meanwhile instead. The mover uses the
  * token from beginning to end, so its home is not given to another one.
  *
- * The home is always there. It is older than the copy in L1 only if the word says dirty,
- * so a clean token goes home without being written.
+ * The home is always there. It is older than the copy in L1 or L2 only if the word says dirty,
+ * so a clean token goes home without being written. Between L1 and L2 a dirty one stays so.
  */
 #ifndef DS_TOKENCACHE_MOVE_H
 #define DS_TOKENCACHE_MOVE_H
@@ -20,10 +20,10 @@
 #include "token.h"
 
 /**
- * struct ds_move - a move under way; private
+ * struct ds_move - a move under way; private but for @to, @token and @slot
  * @token: handle
- * @to: tier, 1 or 3
- * @slot: in L1, if it goes there
+ * @to: tier, 1 to 3
+ * @slot: in that tier; not for home
  * @word: as it was when the token was copied last
  * @pack: what was copied
  */
@@ -40,8 +40,8 @@ struct ds_move {
  * @t: table
  * @m: move, made by this function
  * @token: any number
- * @to: tier: 1 or 3
- * @slot: of L1, the caller's alone; for @to 1
+ * @to: tier, 1 to 3
+ * @slot: of it, the caller's alone from ds_move_commit() on; for home it means nothing
  *
  * Any context, takes no lock.
  *
@@ -52,7 +52,7 @@ struct ds_move {
 int ds_move_begin(struct ds_token_table *t, struct ds_move *m, u32 token, u32 to, u32 slot);
 
 /**
- * ds_move_copy - carry the token there
+ * ds_move_copy - copy the token
  * @t: table
  * @m: begun
  *
@@ -65,8 +65,8 @@ int ds_move_copy(struct ds_token_table *t, struct ds_move *m);
  * @t: table
  * @m: copied
  *
- * The slot of L1 that it left is the caller's. Ends the use: may call done() of who
- * waits for it.
+ * The slot that it left is the caller's. Ends the use: may call done() of who waits for
+ * it. Preemption is off, as the token is the mover's alone for some instructions.
  *
  * Return: 0; -EAGAIN if it was written to: copy it again, or abort; -ESTALE when it
  * was revoked, which has ended the move: @slot is the caller's.
@@ -83,15 +83,23 @@ int ds_move_commit(struct ds_token_table *t, struct ds_move *m);
 void ds_move_abort(struct ds_token_table *t, struct ds_move *m);
 
 /**
+ * ds_move_end - copy and commit, or abort
+ * @t: table
+ * @m: begun
+ * @copies: counts how often it was copied: more than once if it was written to meanwhile
+ *
+ * Return: 0, or an error of these, after which the move has ended and @slot is the caller's.
+ */
+int ds_move_end(struct ds_token_table *t, struct ds_move *m, u32 *copies);
+
+/**
  * ds_move - all of it at once
  * @t: table
  * @token: any number
  * @to: tier
- * @slot: of L1
+ * @slot: of it
  *
- * Copies again, a few times, what is written to meanwhile.
- *
- * Return: 0, or an error of the three, after which @slot is the caller's.
+ * Return: 0, or an error of those above, after which @slot is the caller's.
  */
 int ds_move(struct ds_token_table *t, u32 token, u32 to, u32 slot);
 

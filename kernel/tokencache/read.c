@@ -24,8 +24,14 @@ static bool copy_home(const struct ds_token_table *t, u32 token, struct ds_token
 bool ds_token_peek(const struct ds_token_table *t, u32 token, u64 word,
 		   struct ds_token_pack *p)
 {
-	return ds_word_tier(word) == 1 ? ds_l1_read(&t->l1, ds_word_l1_slot(word), token, p) :
-					 copy_home(t, token, p);
+	switch (ds_word_tier(word)) {
+	case 1:
+		return ds_l1_read(&t->l1, ds_word_l1_slot(word), token, p);
+	case 2:
+		return ds_l2_read(&t->l2, ds_word_l2_slot(word), token, p);
+	default:
+		return copy_home(t, token, p);
+	}
 }
 
 int ds_token_copy(const struct ds_token_table *t, u32 token, u64 *word,
@@ -54,9 +60,25 @@ int ds_token_copy(const struct ds_token_table *t, u32 token, u64 *word,
 
 void ds_token_leave(struct ds_token_table *t, u32 token, u64 word)
 {
-	if (ds_word_tier(word) != 1)
-		return;
-	ds_l1_hide(&t->l1, token, ds_word_l1_slot(word));
-	if (t->l1.left)
-		t->l1.left(&t->l1, ds_word_l1_slot(word), token);
+	u32 tier = ds_word_tier(word);
+
+	if (tier == 1) {
+		ds_l1_hide(&t->l1, token, ds_word_l1_slot(word));
+		if (t->l1.left)
+			t->l1.left(&t->l1, ds_word_l1_slot(word), token);
+	} else if (tier == 2 && t->l2.left) {
+		t->l2.left(&t->l2, ds_word_l2_slot(word), token);
+	}
+}
+
+u64 *ds_token_hot(const struct ds_token_table *t, u32 token, u64 word)
+{
+	switch (ds_word_tier(word)) {
+	case 1:
+		return &t->l1.slots[ds_word_l1_slot(word)].pack.hot;
+	case 2:
+		return &ds_l2_slot_of(&t->l2, ds_word_l2_slot(word))->hot;
+	default:
+		return &ds_token_home_of(t, token)[1];
+	}
 }

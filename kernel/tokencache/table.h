@@ -78,4 +78,14 @@ int ds_token_copy(const struct ds_token_table *t, u32 token, u64 *word,
  */
 void ds_token_leave(struct ds_token_table *t, u32 token, u64 word);
 
+/**
+ * ds_token_hot - where the second word of a token is
+ * @t: table
+ * @token: its handle, of a type with two words
+ * @word: of it; the caller is who writes to the token
+ *
+ * Return: the place.
+ */
+u64 *ds_token_hot(const struct ds_token_table *t, u32 token, u64 word);
+
 #endif /* DS_TOKENCACHE_TABLE_H */

@@ -134,6 +134,12 @@ static inline u32 ds_word_l1_slot(u64 word)
 	return ds_word_is_moving(word) ? ds_word_from(word) - DS_FROM_L1 : ds_word_slot(word);
 }
 
+/* The slot of L2 in which a token can be read whose tier is 2. */
+static inline u32 ds_word_l2_slot(u64 word)
+{
+	return ds_word_slot(word) & ~DS_FROM_L2;
+}
+
 /* The same token elsewhere: the next version, in which all else is kept. */
 static inline u64 ds_word_move(u64 word, enum ds_token_state state, u32 slot)
 {

@@ -1,0 +1,438 @@
+// SPDX-License-Identifier: Apache-2.0
+/* L2 of the token cache: pages of buckets and mixed ones, who leaves, who was idle. */
+#include "core_rdm.h"
+#include "tokencache/l2.c"
+
+enum { PAGES = 6, HIGH = 7 };
+
+static struct ds_l2 l2;
+
+static void start(u32 nr_pages)
+{
+	assert_int_equal(ds_l2_init(&l2, nr_pages, DS_L2_ANYWHERE), 0);
+}
+
+/* All that a token says follows from its handle and its high half. */
+static struct ds_token_pack pack_of(u32 token, u32 high)
+{
+	struct ds_token_pack p = { (u64)high << 32 | (token * 7 + 1), (u64)token << 32 | high };
+
+	return p;
+}
+
+static u32 put_kept(u32 token, u32 high)
+{
+	struct ds_token_pack p = pack_of(token, high);
+	u32 slot = ds_l2_take(&l2, p.fixed);
+
+	if (slot != DS_L2_NONE)
+		ds_l2_fill(&l2, slot, token, &p);
+	return slot;
+}
+
+static u32 put(u32 token, u32 high)
+{
+	u32 slot = put_kept(token, high);
+
+	if (slot != DS_L2_NONE)
+		ds_l2_keep(&l2, slot, false);
+	return slot;
+}
+
+static u32 must_put(u32 token, u32 high)
+{
+	u32 slot = put(token, high);
+
+	assert_int_not_equal(slot, DS_L2_NONE);
+	return slot;
+}
+
+static void expect(u32 slot, u32 token, u32 high)
+{
+	struct ds_token_pack want = pack_of(token, high), p;
+
+	assert_true(ds_l2_read(&l2, slot, token, &p));
+	assert_int_equal(p.fixed, want.fixed);
+	assert_int_equal(p.hot, want.hot);
+}
+
+static void limits(void **state)
+{
+	int allocs;
+
+	(void)state;
+	assert_int_equal(ds_l2_init(&l2, 0, 0), -EINVAL);
+	assert_int_equal(ds_l2_init(&l2, DS_L2_PAGES_MAX + 1, 0), -EINVAL);
+	for (allocs = 0; allocs < 3; allocs++) {
+		allocs_left = allocs;
+		assert_int_equal(ds_l2_init(&l2, 1, 0), -ENOMEM);
+		assert_int_equal(allocs_held, 0);
+		assert_null(l2.pages);
+	}
+	allocs_left = -1;
+	start(DS_L2_PAGES_MAX);
+	ds_l2_destroy(&l2);
+}
+
+/* A bucket has pages of its own once there are many of it, and each slot of them is used. */
+static void a_bucket(void **state)
+{
+	u32 i, n = CROWD + (PAGES - 1) * DS_L2_PAGE_SLOTS, slots[CROWD + PAGES * DS_L2_PAGE_SLOTS];
+	struct ds_token_pack p;
+
+	(void)state;
+	start(PAGES);
+	for (i = 0; i < n; i++) {
+		slots[i] = must_put(i + 1, HIGH);
+		assert_int_equal(ds_l2_page_of(&l2, slots[i])->mixed, i < CROWD);
+	}
+	assert_int_equal(l2.used, n);
+	assert_false(l2.crowded);
+	while (put(++n, HIGH) != DS_L2_NONE)	/* then the rest of the mixed one */
+		assert_true(l2.crowded);
+	assert_int_equal(l2.used, DS_L2_MIXED_SLOTS + (PAGES - 1) * DS_L2_PAGE_SLOTS);
+	for (i = 0; i < CROWD + (PAGES - 1) * DS_L2_PAGE_SLOTS; i++)
+		expect(slots[i], i + 1, HIGH);
+	assert_false(ds_l2_read(&l2, slots[5], 7, &p));
+	ds_l2_destroy(&l2);
+}
+
+/* No two are neighbours: no page is wasted on one of them. */
+static void all_different(void **state)
+{
+	u32 i, slots[PAGES * DS_L2_MIXED_SLOTS];
+
+	(void)state;
+	start(PAGES);
+	for (i = 0; i < ARRAY_SIZE(slots); i++) {
+		slots[i] = put(i + 1, i * 977);
+		if (slots[i] == DS_L2_NONE)
+			break;
+	}
+	assert_int_equal(i, ARRAY_SIZE(slots));
+	for (i = 0; i < ARRAY_SIZE(slots); i++)
+		expect(slots[i], i + 1, i * 977);
+	assert_int_equal(put(i + 1, 1), DS_L2_NONE);
+	ds_l2_destroy(&l2);
+}
+
+/* Pages are given to whoever needs them once they are empty. */
+static void pages_change_hands(void **state)
+{
+	u32 round, i, n, slots[PAGES * DS_L2_PAGE_SLOTS];
+
+	(void)state;
+	start(PAGES);
+	for (round = 0; round < 4; round++) {
+		for (n = 0; (slots[n] = put(n + 1, round)) != DS_L2_NONE; n++)
+			;
+		assert_int_equal(n, DS_L2_MIXED_SLOTS + (PAGES - 1) * DS_L2_PAGE_SLOTS);
+		for (i = 0; i < n; i++) {
+			expect(slots[i], i + 1, round);
+			ds_l2_give(&l2, slots[i]);
+		}
+		assert_int_equal(l2.used, 0);
+		assert_false(l2.crowded);
+	}
+	for (i = 0; i < 1u << l2.bits; i++)
+		assert_int_equal(l2.crowd[i], 0);
+	ds_l2_destroy(&l2);
+}
+
+/* More buckets of one hash than are looked through: those that are not found are mixed. */
+static void same_hash(void **state)
+{
+	u32 high, found = 0, highs[CHAIN_LOOK + 3], i, n, slot;
+
+	(void)state;
+	start(64);
+	for (high = 1; found < ARRAY_SIZE(highs); high++)
+		if (bucket_of(&l2, high) == bucket_of(&l2, 1))
+			highs[found++] = high;
+	for (n = 0; n < 500; n++) {
+		for (i = 0; i < found; i++) {
+			slot = must_put(n * 100 + i + 1, highs[i]);
+			expect(slot, n * 100 + i + 1, highs[i]);
+		}
+	}
+	assert_int_equal(l2.used, 500 * found);
+	ds_l2_destroy(&l2);
+}
+
+/* A reader with an old slot: another token, nobody, a page that is of another kind by now. */
+static void an_old_slot(void **state)
+{
+	u32 i, n, slots[DS_L2_PAGE_SLOTS * 2], last;
+	struct ds_token_pack p;
+
+	(void)state;
+	start(2);
+	for (n = 0; (slots[n] = put(n + 1, HIGH)) != DS_L2_NONE; n++)
+		;
+	last = 1u << DS_L2_SLOT_BITS | (DS_L2_PAGE_SLOTS - 1);
+	for (i = 0; i < n && slots[i] != last; i++)
+		;
+	expect(last, i + 1, HIGH);
+	ds_l2_renew(&l2, last, (u64)HIGH << 32);
+	assert_false(ds_l2_read(&l2, last, i + 1, &p));
+	assert_false(ds_l2_read(&l2, last, 0, &p) && p.fixed >> 32 != HIGH);
+	while (n--)
+		ds_l2_give(&l2, slots[n]);
+	assert_false(ds_l2_read(&l2, last, i + 1, &p));
+	for (n = 0; put(n + 1, n * 1000) != DS_L2_NONE; n++)
+		;
+	assert_int_equal(l2.pages[1].mixed, 1);
+	l2.pages[1].slots[DS_L2_PAGE_SLOTS - 1].token = 12;	/* high halves, that look like it */
+	assert_false(ds_l2_read(&l2, last, 12, &p));
+	ds_l2_destroy(&l2);
+}
+
+/* A filling of the page while one of its slots is read: the copy is not taken for whole. */
+static void filled_meanwhile(void **state)
+{
+	struct ds_token_pack p = pack_of(3, HIGH);
+	u32 a, b;
+	u64 before;
+
+	(void)state;
+	start(1);
+	a = must_put(1, HIGH);
+	before = l2.pages[0].filled;
+	b = must_put(2, HIGH);
+	assert_int_equal(l2.pages[0].filled, before + 1);
+	expect(a, 1, HIGH);
+	ds_l2_renew(&l2, b, p.fixed);
+	ds_l2_fill(&l2, b, 3, &p);
+	assert_int_equal(l2.pages[0].filled, before + 2);
+	expect(b, 3, HIGH);
+	ds_l2_destroy(&l2);
+}
+
+static u32 fill_mixed_page(u32 *slots)
+{
+	u32 n;
+
+	for (n = 0; (slots[n] = put(n + 1, n)) != DS_L2_NONE; n++)
+		;
+	return n;
+}
+
+/* Those that were used since the hand came by stay, the rest go once each. */
+static void who_leaves(void **state)
+{
+	u32 i, n, slots[DS_L2_MIXED_SLOTS + 1], victim, again = 0;
+	bool gone[DS_L2_MIXED_SLOTS] = { false };
+
+	(void)state;
+	start(1);
+	n = fill_mixed_page(slots);
+	for (i = 0; i < 2 * n; i++)	/* the hand goes round: all have been used, none is any more */
+		l2.pages[0].recent[i % n] &= (u8)~DS_L2_USED;
+	for (i = 0; i < n; i += 3)
+		ds_l2_hit(&l2, slots[i]);
+	for (i = 0; i < n - (n + 2) / 3; i++) {
+		victim = ds_l2_victim(&l2, (u64)i << 32);
+		assert_int_not_equal(victim, DS_L2_NONE);
+		assert_int_not_equal(victim % 3, 0);
+		again += gone[victim];
+		gone[victim] = true;
+		ds_l2_renew(&l2, victim, (u64)i << 32);
+		ds_l2_keep(&l2, victim, false);
+	}
+	assert_int_equal(again, 0);
+	/* All were used: somebody goes all the same. */
+	for (i = 0; i < n; i++)
+		ds_l2_hit(&l2, slots[i]);
+	assert_int_not_equal(ds_l2_victim(&l2, 0), DS_L2_NONE);
+	ds_l2_destroy(&l2);
+}
+
+/* A token of a bucket with pages takes the place of its own kind, another a mixed place. */
+static void whose_place(void **state)
+{
+	u32 i, victim;
+
+	(void)state;
+	start(PAGES);
+	for (i = 1; put(i, HIGH) != DS_L2_NONE; i++)
+		;
+	for (i = 0; i < 5000; i++) {
+		victim = ds_l2_victim(&l2, (u64)HIGH << 32);
+		assert_int_not_equal(victim, DS_L2_NONE);
+		assert_false(ds_l2_page_of(&l2, victim)->mixed);
+		ds_l2_renew(&l2, victim, (u64)HIGH << 32);
+		ds_l2_keep(&l2, victim, false);
+		victim = ds_l2_victim(&l2, (u64)(HIGH + 1) << 32);
+		assert_int_equal(ds_l2_page_of(&l2, victim)->id, 0);
+	}
+	ds_l2_destroy(&l2);
+}
+
+static void kept(void **state)
+{
+	u32 i, n, slots[DS_L2_MIXED_SLOTS + 1], free_one = 400;
+
+	(void)state;
+	start(1);
+	n = fill_mixed_page(slots);
+	for (i = 0; i < n; i++)
+		ds_l2_keep(&l2, slots[i], i != free_one);
+	for (i = 0; i < 100; i++) {
+		u32 victim = ds_l2_victim(&l2, 0);
+
+		assert_true(victim == DS_L2_NONE || victim == slots[free_one]);
+		if (victim != DS_L2_NONE)
+			break;
+	}
+	assert_in_range(i, 0, DS_L2_MIXED_SLOTS / VICTIM_LOOK + 1);
+	ds_l2_keep(&l2, slots[free_one], true);
+	assert_true(ds_l2_is_kept(&l2, slots[free_one]));
+	for (i = 0; i < 100; i++)
+		assert_int_equal(ds_l2_victim(&l2, 0), DS_L2_NONE);
+	l2.crowded = true;
+	for (i = 0; i < 100; i++)
+		assert_int_equal(ds_l2_idle(&l2, i * 1000, 100), DS_L2_NONE);
+	ds_l2_destroy(&l2);
+}
+
+static u32 count_idle(u64 now, u64 idle, bool give)
+{
+	u32 calls, slot, found = 0;
+
+	/* Enough for all pages, also if each call finds one. */
+	for (calls = 0; calls < PAGES * DS_L2_PAGE_SLOTS; calls++) {
+		slot = ds_l2_idle(&l2, now, idle);
+		if (slot == DS_L2_NONE)
+			continue;
+		found++;
+		if (give)
+			ds_l2_give(&l2, slot);
+	}
+	return found;
+}
+
+/* Idle, and in the way of others: both. */
+static void idle(void **state)
+{
+	u32 i, n, slots[PAGES * DS_L2_PAGE_SLOTS];
+
+	(void)state;
+	start(PAGES);
+	for (n = 0; n < 3000; n++)
+		slots[n] = must_put(n + 1, HIGH);
+	assert_int_equal(count_idle(10000, 1000, false), 0);	/* they have just come */
+	assert_int_equal(count_idle(20000, 1000, false), 0);	/* there is room */
+	l2.crowded = true;
+	for (i = 0; i < n; i += 2)
+		ds_l2_hit(&l2, slots[i]);
+	assert_int_equal(count_idle(20500, 1000, false), 0);	/* not for so long */
+	assert_int_equal(count_idle(21000, 1000, false), n / 2);
+	l2.crowded = false;
+	for (i = 0; put(n + i + 1, HIGH) != DS_L2_NONE; i++)
+		;
+	assert_true(l2.crowded);
+	count_idle(30000, 1000, false);
+	for (i = 0; i < n; i += 2)
+		ds_l2_hit(&l2, slots[i]);
+	/* The first empty page ends the need. */
+	assert_in_range(count_idle(40000, 1000, true), 1, 2 * DS_L2_PAGE_SLOTS);
+	assert_false(l2.crowded);
+	for (i = 0; i < n; i += 2)
+		expect(slots[i], i + 1, HIGH);
+	ds_l2_destroy(&l2);
+}
+
+enum { MODEL_TOKENS = 6000 };
+
+static struct { u32 slot, token, high; } model[MODEL_TOKENS];
+
+static void check_model(u32 held)
+{
+	u32 i, used = 0;
+
+	for (i = 0; i < MODEL_TOKENS; i++) {
+		struct ds_l2_page *page;
+
+		if (!model[i].token)
+			continue;
+		page = ds_l2_page_of(&l2, model[i].slot);
+		expect(model[i].slot, model[i].token, model[i].high);
+		assert_true(page->mixed || page->base == model[i].high);
+	}
+	for (i = 0; i < PAGES; i++)
+		used += l2.pages[i].used;
+	assert_int_equal(used, held);
+	assert_int_equal(l2.used, held);
+}
+
+static u32 random_high(void)
+{
+	/* Three buckets have nearly all, and which they are changes. */
+	return random_below(10) ? (u32)(random_state >> 60) % 3 : random_below(100000);
+}
+
+/* Whoever comes finds a place, and is what it was until it leaves. */
+static void random_model(void **state)
+{
+	u64 n, steps = random_steps();
+	u32 held = 0, token = 0;
+
+	(void)state;
+	start(PAGES);
+	for (n = 0; n < steps; n++) {
+		u32 i = random_below(MODEL_TOKENS), v, slot;
+		struct ds_token_pack p;
+
+		if (model[i].token && random_below(2)) {
+			ds_l2_give(&l2, model[i].slot);
+			model[i].token = 0;
+			held--;
+		}
+		if (model[i].token) {
+			ds_l2_hit(&l2, model[i].slot);
+			continue;
+		}
+		p = pack_of(++token, random_high());
+		slot = ds_l2_take(&l2, p.fixed);
+		if (slot == DS_L2_NONE) {
+			slot = ds_l2_victim(&l2, p.fixed);
+			assert_int_not_equal(slot, DS_L2_NONE);
+			for (v = 0; model[v].slot != slot || !model[v].token; v++)
+				;
+			expect(slot, model[v].token, model[v].high);
+			model[v].token = 0;
+			held--;
+			ds_l2_renew(&l2, slot, p.fixed);
+		}
+		ds_l2_fill(&l2, slot, token, &p);
+		ds_l2_keep(&l2, slot, false);
+		model[i].slot = slot;
+		model[i].token = token;
+		model[i].high = (u32)(p.fixed >> 32);
+		held++;
+		if (!(n % (steps / 50)))
+			check_model(held);
+	}
+	check_model(held);
+	ds_l2_destroy(&l2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(limits),
+		TEST(a_bucket),
+		TEST(all_different),
+		TEST(pages_change_hands),
+		TEST(same_hash),
+		TEST(an_old_slot),
+		TEST(filled_meanwhile),
+		TEST(who_leaves),
+		TEST(whose_place),
+		TEST(kept),
+		TEST(idle),
+		TEST(random_model),
+	};
+
+	return cmocka_run_group_tests_name("core_l2", tests, NULL, NULL);
+}
