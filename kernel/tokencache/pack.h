@@ -33,7 +33,7 @@
  * struct ds_token_desc - an RDMA object, whole
  * @type: enum ds_token_type, says which of the following is meant
  * @tier: 1 to 3, where ds_token_get() found it; 0 for one that is made
- * @slot: of L1, where it found it if @tier is 1; else 0
+ * @slot: of L1 or L2, where it found it if @tier is 1 or 2; else 0
  * @pd.number: the device's number of the protection domain
  * @pd.domain: number of the trust domain
  * @mr.lkey: local key; 0 for memory of another host

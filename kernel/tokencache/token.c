@@ -213,7 +213,8 @@ int ds_token_begin(u64 *place, u32 token, u64 *word)
 static void found_at(struct ds_token_desc *d, u64 word)
 {
 	d->tier = ds_word_tier(word);
-	d->slot = d->tier == 1 ? ds_word_l1_slot(word) : 0;
+	d->slot = d->tier == 1 ? ds_word_l1_slot(word) :
+		  d->tier == 2 ? ds_word_l2_slot(word) : 0;
 }
 
 int ds_token_get(struct ds_token_table *t, u32 token, struct ds_token_desc *out)

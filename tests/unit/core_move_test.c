@@ -8,18 +8,31 @@
 
 #include "tokencache/inline.h"
 #include "tokencache/move.h"
+#include "tokencache/table.h"
 
 enum { SLOTS = 4 };
 
+/* All six ways. */
+static const struct way { u32 from, to; } ways[] = {
+	{ 1, 2 }, { 1, 3 }, { 2, 1 }, { 2, 3 }, { 3, 1 }, { 3, 2 },
+};
+
 static struct ds_token_table table;
-static u32 left[SLOTS];
+static u32 left[4][SLOTS];	/* by tier and slot */
 static int told;
 
 static void slot_left(struct ds_l1 *l1, u32 slot, u32 token)
 {
 	assert_ptr_equal(l1, &table.l1);
 	assert_int_equal(ds_token_type_of(token), DS_TOKEN_QP);
-	left[slot]++;
+	left[1][slot]++;
+}
+
+static void l2_slot_left(struct ds_l2 *l2, u32 slot, u32 token)
+{
+	assert_ptr_equal(l2, &table.l2);
+	assert_int_equal(ds_token_type_of(token), DS_TOKEN_QP);
+	left[2][slot]++;
 }
 
 static void tell(struct ds_token_idle *idle)
@@ -37,13 +50,18 @@ static int setup(void **state)
 	told = 0;
 	assert_int_equal(ds_token_table_init(&table, 100), 0);
 	assert_int_equal(ds_l1_init(&table.l1, SLOTS), 0);
+	assert_int_equal(ds_l2_init(&table.l2, 1, DS_L2_ANYWHERE), 0);
+	while (ds_l2_take(&table.l2, 0) != SLOTS - 1)
+		;
 	table.l1.left = slot_left;
+	table.l2.left = l2_slot_left;
 	return 0;
 }
 
 static int teardown(void **state)
 {
 	(void)state;
+	ds_l2_destroy(&table.l2);
 	ds_l1_destroy(&table.l1);
 	ds_token_table_destroy(&table);
 	return 0;
@@ -94,6 +112,34 @@ static u64 word_of(u32 token)
 	return word;
 }
 
+/* To a slot of a tier, wherever it is; L2's are taken for any token, as the page is mixed. */
+static void carry(u32 token, u32 to, u32 slot)
+{
+	struct ds_token_pack p;
+	u64 word = word_of(token);
+
+	if (ds_word_tier(word) == to && (to == 3 || ds_word_slot(word) == slot))
+		return;
+	if (ds_word_tier(word) == to)
+		assert_int_equal(ds_move(&table, token, 3, 0), 0);
+	word = word_of(token);
+	assert_true(ds_token_peek(&table, token, word, &p));
+	if (to == 2)
+		ds_l2_renew(&table.l2, slot, p.fixed);
+	assert_int_equal(ds_move(&table, token, to, slot), 0);
+}
+
+/* Begin to carry it there. */
+static void set_out(struct ds_move *m, u32 token, u32 to, u32 slot)
+{
+	struct ds_token_pack p;
+
+	assert_true(ds_token_peek(&table, token, word_of(token), &p));
+	if (to == 2)
+		ds_l2_renew(&table.l2, slot, p.fixed);
+	assert_int_equal(ds_move_begin(&table, m, token, to, slot), 0);
+}
+
 static void tier_limits(void **state)
 {
 	struct ds_l1 l1;
@@ -120,33 +166,36 @@ static void bad_moves(void **state)
 	assert_int_equal(ds_word_uses(word_of(token)), 0);
 	assert_int_equal(ds_token_revoke(&table, token, &waiter), 0);
 	assert_int_equal(ds_move(&table, token, 1, 0), -ESTALE);
-	assert_int_equal(left[0], 0);
+	assert_int_equal(left[1][0], 0);
 }
 
 static void there_and_back(void **state)
 {
-	u32 qp = create(DS_TOKEN_QP, 11), pd = create(DS_TOKEN_PD, 12), mr = create(DS_TOKEN_MR, 13);
+	u32 qp = create(DS_TOKEN_QP, 11), pd = create(DS_TOKEN_PD, 12), mr = create(DS_TOKEN_MR, 13), i;
 
 	(void)state;
-	assert_int_equal(ds_move(&table, qp, 1, 0), 0);
-	assert_int_equal(ds_move(&table, pd, 1, 1), 0);
-	assert_int_equal(ds_move(&table, mr, 1, 3), 0);
-	assert_int_equal(ds_move(&table, mr, 1, 2), -EEXIST);
-	assert_int_equal(read_token(qp).qp.number, 11);
-	assert_int_equal(read_token(pd).pd.number, 12);
-	assert_int_equal(read_token(mr).mr.rkey, 13);
-	assert_int_equal(read_token(pd).tier, 1);
-	assert_int_equal(ds_move(&table, pd, 3, 0), 0);
-	assert_int_equal(ds_move(&table, mr, 3, 0), 0);
-	assert_int_equal(read_token(pd).pd.number, 12);
-	assert_int_equal(read_token(pd).tier, 3);
-	assert_int_equal(read_token(mr).mr.rkey, 13);
-	assert_int_equal(ds_word_uses(word_of(pd)), 0);
+	for (i = 0; i < ARRAY_SIZE(ways); i++) {
+		carry(qp, ways[i].from, 0);
+		carry(pd, ways[i].from, 1);
+		carry(mr, ways[i].from, 3);
+		assert_int_equal(ds_move(&table, mr, ways[i].from, 2), -EEXIST);
+		carry(qp, ways[i].to, 3);
+		carry(pd, ways[i].to, 0);
+		carry(mr, ways[i].to, 1);
+		assert_int_equal(read_token(qp).qp.number, 11);
+		assert_int_equal(read_token(pd).pd.number, 12);
+		assert_int_equal(read_token(mr).mr.rkey, 13);
+		assert_int_equal(read_token(pd).tier, ways[i].to);
+		assert_int_equal(read_token(mr).slot, ways[i].to == 3 ? 0 : 1);
+		assert_int_equal(ds_word_uses(word_of(pd)), 0);
+		assert_int_equal(word_of(qp) & (DS_WORD_DIRTY | DS_WORD_WRITER), 0);
+	}
 }
 
 static void written_where_it_is(void **state)
 {
-	u32 qp = create(DS_TOKEN_QP, 1), mr = create(DS_TOKEN_MR, 1);
+	u32 qp = create(DS_TOKEN_QP, 1), mr = create(DS_TOKEN_MR, 1), i;
+	u16 posted = 65535;
 
 	(void)state;
 	assert_int_equal(ds_token_add_posted(&table, mr, 1), -EINVAL);
@@ -154,35 +203,42 @@ static void written_where_it_is(void **state)
 	assert_int_equal(ds_token_set_state(&table, qp + 1, 1), -EBADF);
 	assert_int_equal(ds_token_add_posted(&table, qp, 65535), 0);
 	expect(qp, 3, 65535);
-	assert_int_equal(ds_move(&table, qp, 1, 2), 0);
-	expect(qp, 1, 65535);
-	assert_int_equal(word_of(qp) & DS_WORD_DIRTY, 0);
-	assert_int_equal(ds_token_add_posted(&table, qp, 2), 0);
-	assert_int_equal(ds_token_set_state(&table, qp, 3), 0);
-	assert_int_not_equal(word_of(qp) & DS_WORD_DIRTY, 0);
-	expect(qp, 1, 1);
-	assert_int_equal(read_token(qp).qp.state, 3);
-	assert_int_equal(ds_move(&table, qp, 3, 0), 0);
-	expect(qp, 3, 1);
-	assert_int_equal(read_token(qp).qp.state, 3);
-	assert_int_equal(read_token(qp).qp.number, 1);
-	assert_int_equal(word_of(qp) & (DS_WORD_DIRTY | DS_WORD_WRITER), 0);
+	for (i = 0; i < ARRAY_SIZE(ways); i++) {
+		carry(qp, 3, 0);
+		assert_int_equal(word_of(qp) & (DS_WORD_DIRTY | DS_WORD_WRITER), 0);
+		carry(qp, ways[i].from, 2);
+		assert_int_equal(word_of(qp) & DS_WORD_DIRTY, 0);
+		expect(qp, ways[i].from, posted);
+		assert_int_equal(ds_token_add_posted(&table, qp, 2), 0);
+		assert_int_equal(ds_token_set_state(&table, qp, 3 + i % 2), 0);
+		posted += 2;
+		assert_int_equal(!!(word_of(qp) & DS_WORD_DIRTY), ways[i].from != 3);
+		expect(qp, ways[i].from, posted);
+		carry(qp, ways[i].to, 1);
+		assert_int_equal(!!(word_of(qp) & DS_WORD_DIRTY), ways[i].from + ways[i].to == 3);
+		expect(qp, ways[i].to, posted);
+		assert_int_equal(read_token(qp).qp.state, 3 + i % 2);
+		assert_int_equal(read_token(qp).qp.number, 1);
+		carry(qp, 3, 0);
+		expect(qp, 3, posted);
+	}
 	ds_token_revoke(&table, qp, &waiter);
 	assert_int_equal(ds_token_add_posted(&table, qp, 1), -ESTALE);
 }
 
-/* A move in both directions: a write after the copy is found by the commit, and not lost. */
+/* Each way: a write after the copy is found by the commit, and not lost. */
 static void written_on_its_way(void **state)
 {
-	u32 qp = create(DS_TOKEN_QP, 1), way;
+	u32 qp = create(DS_TOKEN_QP, 1), i;
 	struct ds_move m;
 	u16 posted = 0;
 
 	(void)state;
-	for (way = 0; way < 2; way++) {
-		u32 from = way ? 1 : 3, to = way ? 3 : 1;
+	for (i = 0; i < ARRAY_SIZE(ways); i++) {
+		u32 from = ways[i].from, to = ways[i].to;
 
-		assert_int_equal(ds_move_begin(&table, &m, qp, to, 1), 0);
+		carry(qp, from, 0);
+		set_out(&m, qp, to, 1);
 		expect(qp, from, posted);
 		assert_int_equal(ds_token_add_posted(&table, qp, 1), 0);
 		expect(qp, from, ++posted);
@@ -198,96 +254,146 @@ static void written_on_its_way(void **state)
 		assert_int_equal(ds_token_add_posted(&table, qp, 1), 0);
 		expect(qp, to, ++posted);
 	}
-	assert_int_equal(left[1], 0);
+	assert_int_equal(left[1][1] + left[2][1], 0);
+}
+
+/* So many writes after the copy that the version is the same again: they are not lost. */
+static void version_comes_round(void **state)
+{
+	u32 qp = create(DS_TOKEN_QP, 1), i, n;
+	struct ds_move m;
+	u16 posted = 0;
+	u64 word;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(ways); i++) {
+		carry(qp, ways[i].from, 0);
+		ds_token_add_posted(&table, qp, 1);	/* dirty, as it will be */
+		posted++;
+		set_out(&m, qp, ways[i].to, 1);
+		assert_int_equal(ds_move_copy(&table, &m), 0);
+		word = word_of(qp);
+		for (n = 0; n < 1024; n++)
+			ds_token_add_posted(&table, qp, 1);
+		posted += 1024;
+		assert_int_equal(word_of(qp), word);
+		assert_int_equal(ds_move_commit(&table, &m), 0);
+		expect(qp, ways[i].to, posted);
+		carry(qp, 3, 0);
+		expect(qp, 3, posted);
+	}
 }
 
 static void blocking(void **state)
 {
-	u32 qp = create(DS_TOKEN_QP, 1);
+	u32 qp = create(DS_TOKEN_QP, 1), i;
 	struct ds_token_desc d;
 	struct ds_move m;
+	u16 posted = 0;
 
 	(void)state;
 	table.blocking = true;
-	assert_int_equal(ds_move_begin(&table, &m, qp, 1, 0), 0);
-	assert_int_equal(ds_token_get(&table, qp, &d), -EAGAIN);
-	assert_int_equal(ds_token_add_posted(&table, qp, 1), -EAGAIN);
-	assert_int_equal(ds_word_uses(word_of(qp)), 1);		/* the mover's */
-	assert_int_equal(ds_move_copy(&table, &m), 0);
-	assert_int_equal(ds_token_get(&table, qp, &d), -EAGAIN);
-	assert_int_equal(ds_move_commit(&table, &m), 0);
-	expect(qp, 1, 0);
-	assert_int_equal(ds_token_add_posted(&table, qp, 5), 0);
-	assert_int_equal(ds_move(&table, qp, 3, 0), 0);
-	expect(qp, 3, 5);
+	for (i = 0; i < ARRAY_SIZE(ways); i++) {
+		carry(qp, ways[i].from, 2);
+		set_out(&m, qp, ways[i].to, 0);
+		assert_int_equal(ds_token_get(&table, qp, &d), -EAGAIN);
+		assert_int_equal(ds_token_add_posted(&table, qp, 1), -EAGAIN);
+		assert_int_equal(ds_word_uses(word_of(qp)), 1);		/* the mover's */
+		assert_int_equal(ds_move_copy(&table, &m), 0);
+		assert_int_equal(ds_token_get(&table, qp, &d), -EAGAIN);
+		assert_int_equal(ds_move_commit(&table, &m), 0);
+		expect(qp, ways[i].to, posted);
+		assert_int_equal(ds_token_add_posted(&table, qp, 5), 0);
+		posted += 5;
+		carry(qp, 3, 0);
+		expect(qp, 3, posted);
+	}
 }
 
-/* Aborted after each step, in both directions: as if nothing had been. */
+/* Aborted after each step, each way: as if nothing had been. */
 static void aborted(void **state)
 {
-	u32 qp = create(DS_TOKEN_QP, 1), way, steps;
+	u32 qp = create(DS_TOKEN_QP, 1), i, steps;
 	struct ds_move m;
+	u16 posted = 0;
 
 	(void)state;
-	ds_token_add_posted(&table, qp, 9);
-	for (way = 0; way < 2; way++) {
-		u32 from = way ? 1 : 3, to = way ? 3 : 1;
+	for (i = 0; i < ARRAY_SIZE(ways) * 2; i++) {
+		u32 from = ways[i / 2].from, to = ways[i / 2].to;
 
+		carry(qp, 3, 0);
+		carry(qp, from, 1);
+		if (i % 2)
+			ds_token_add_posted(&table, qp, 9);	/* dirty */
+		posted += i % 2 * 9;
 		for (steps = 0; steps < 3; steps++) {
-			assert_int_equal(ds_move_begin(&table, &m, qp, to, 2), 0);
+			u64 word = word_of(qp);
+
+			set_out(&m, qp, to, 2);
 			if (steps)
 				assert_int_equal(ds_move_copy(&table, &m), 0);
 			if (steps == 2) {
-				assert_int_equal(ds_token_add_posted(&table, qp, 0), 0);
+				assert_int_equal(ds_token_add_posted(&table, qp, 1), 0);
+				posted++;
 				assert_int_equal(ds_move_commit(&table, &m), -EAGAIN);
 			}
 			ds_move_abort(&table, &m);
-			expect(qp, from, 9);
+			expect(qp, from, posted);
+			if (steps < 2)	/* all but the version */
+				assert_int_equal((word ^ word_of(qp)) & (DS_WORD_VERSION - 1), 0);
+			assert_int_equal(ds_word_slot(word_of(qp)), from == 3 ? 0 : 1);
 			assert_int_equal(ds_word_uses(word_of(qp)), 0);
-			assert_int_equal(left[2], 0);
 		}
-		assert_int_equal(ds_move(&table, qp, to, 2), 0);
-		expect(qp, to, 9);
+		carry(qp, to, 2);
+		expect(qp, to, posted);
 	}
+	for (i = 0; i < SLOTS; i++)
+		assert_int_equal(left[1][i] + left[2][i], 0);
 }
 
 /* Revoked after each step: the mover hears of it, and the last use is told of. */
 static void revoked(void **state)
 {
-	u32 way, steps, qp;
+	u32 i, steps, qp;
 	struct ds_token_desc d;
 	struct ds_move m;
 
 	(void)state;
-	for (way = 0; way < 2; way++) {
+	for (i = 0; i < ARRAY_SIZE(ways); i++) {
+		u32 from = ways[i].from;
+
 		for (steps = 0; steps < 3; steps++) {
 			qp = create(DS_TOKEN_QP, 1);
 			memset(left, 0, sizeof(left));
 			told = 0;
-			if (way)
-				assert_int_equal(ds_move(&table, qp, 1, 3), 0);
-			ds_token_add_posted(&table, qp, 1);	/* dirty in L1 */
-			assert_int_equal(ds_move_begin(&table, &m, qp, way ? 3 : 1, 0), 0);
+			carry(qp, from, 3);
+			ds_token_add_posted(&table, qp, 1);	/* dirty in L1 and L2 */
+			set_out(&m, qp, ways[i].to, 0);
 			if (steps)
 				assert_int_equal(ds_move_copy(&table, &m), 0);
 			assert_int_equal(ds_token_revoke(&table, qp, &waiter), -EINPROGRESS);
 			assert_int_equal(ds_token_get(&table, qp, &d), -ESTALE);
-			assert_int_equal(left[3], way);
+			assert_int_equal(left[1][3], from == 1);
+			assert_int_equal(left[2][3], from == 2);
 			assert_int_equal(told, 0);
 			if (steps == 2)
 				assert_int_equal(ds_move_commit(&table, &m), -ESTALE);
 			else
 				ds_move_abort(&table, &m);
 			assert_int_equal(told, 1);
-			assert_int_equal(left[0], 0);
+			assert_int_equal(left[1][0] + left[2][0], 0);
 			ds_token_free(&table, qp);
 			assert_int_equal(ds_token_count(&table), 0);
 		}
 	}
-	qp = create(DS_TOKEN_QP, 1);
-	assert_int_equal(ds_move(&table, qp, 1, 3), 0);
-	assert_int_equal(ds_token_revoke(&table, qp, &waiter), 0);
-	assert_int_equal(left[3], 2);
+	for (i = 1; i < 3; i++) {
+		qp = create(DS_TOKEN_QP, 1);
+		carry(qp, i, 3);
+		memset(left, 0, sizeof(left));
+		assert_int_equal(ds_token_revoke(&table, qp, &waiter), 0);
+		assert_int_equal(left[i][3], 1);
+		assert_int_equal(left[3 - i][3], 0);
+	}
 }
 
 /* The slot has another token by the time the reader comes: it looks again. */
@@ -318,6 +424,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(there_and_back, setup, teardown),
 		cmocka_unit_test_setup_teardown(written_where_it_is, setup, teardown),
 		cmocka_unit_test_setup_teardown(written_on_its_way, setup, teardown),
+		cmocka_unit_test_setup_teardown(version_comes_round, setup, teardown),
 		cmocka_unit_test_setup_teardown(blocking, setup, teardown),
 		cmocka_unit_test_setup_teardown(aborted, setup, teardown),
 		cmocka_unit_test_setup_teardown(revoked, setup, teardown),
