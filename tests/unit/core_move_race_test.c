@@ -21,8 +21,9 @@
 
 #include "tokencache/inline.h"
 #include "tokencache/move.h"
+#include "tokencache/table.h"
 
-enum { TOKENS = 16, SLOTS = 6, USERS = 3, MOVERS = 2, NO_SLOT = -1 };
+enum { TOKENS = 16, SLOTS = 6, L2_PAGES = 2, L2_SLOTS = 7, USERS = 3, MOVERS = 2, NO_SLOT = -1 };
 
 struct user {
 	pthread_t thread;
@@ -35,32 +36,50 @@ struct user {
 
 static struct ds_token_table table;
 static u32 tokens[TOKENS];
-static u64 wrong, moves, spoiled;
+static u64 wrong, moves[4][4], spoiled;
 static bool stop;
 
-/* Free slots: the tier's owner has them under a lock. */
+/* Free slots: the tiers' owner has them under a lock. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int free_slots[SLOTS], free_count;
+static u32 l2_pages;	/* which were opened for buckets */
 
 static void count(u64 *counter)
 {
 	__atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
 }
 
-static void give_slot(int slot)
+static void give_slot(u32 tier, int slot)
 {
 	pthread_mutex_lock(&lock);
-	free_slots[free_count++] = slot;
+	if (tier == 1)
+		free_slots[free_count++] = slot;
+	else if (tier == 2)
+		ds_l2_give(&table.l2, (u32)slot);
 	pthread_mutex_unlock(&lock);
 }
 
-static int take_slot(void)
+/* Pages of L2 go from bucket to bucket, as few are in it. */
+static int take_l2_slot(u64 fixed)
+{
+	u32 slot;
+
+	if (table.l2.used == L2_SLOTS)
+		return NO_SLOT;
+	slot = ds_l2_take(&table.l2, fixed);
+	l2_pages += !ds_l2_page_of(&table.l2, slot)->mixed && ds_l2_page_of(&table.l2, slot)->used == 1;
+	return (int)slot;
+}
+
+static int take_slot(u32 tier, u64 fixed)
 {
 	int slot = NO_SLOT;
 
 	pthread_mutex_lock(&lock);
-	if (free_count)
+	if (tier == 1 && free_count)
 		slot = free_slots[--free_count];
+	else if (tier == 2)
+		slot = take_l2_slot(fixed);
 	pthread_mutex_unlock(&lock);
 	return slot;
 }
@@ -81,7 +100,8 @@ static bool find_one(u32 token, struct ds_token_desc *d)
 
 static void look_at(struct user *u, u32 i, const struct ds_token_desc *d)
 {
-	if (d->qp.number != i + 1 || d->qp.scq != i || (s16)(d->qp.posted - u->seen[i]) < 0)
+	if (d->qp.number != i + 1 || d->qp.scq != i || d->qp.srq != (i & 1) ||
+	    (s16)(d->qp.posted - u->seen[i]) < 0)
 		count(&wrong);
 	u->seen[i] = d->qp.posted;
 	u->reads++;
@@ -143,14 +163,15 @@ static void *user(void *arg)
 }
 
 /* The slot that it leaves is the mover's, who sees it when it has claimed the token. */
-static int move_home(u32 token, int *slot)
+static int move_to(u32 token, u32 to, int slot, u32 *from, int *left)
 {
 	struct ds_move m;
-	int ret = ds_move_begin(&table, &m, token, 3, 0);
+	int ret = ds_move_begin(&table, &m, token, to, (u32)slot);
 
 	if (ret)
 		return ret;
-	*slot = (int)ds_word_l1_slot(m.word);
+	*from = ds_word_tier(m.word);
+	*left = (int)(*from == 1 ? ds_word_l1_slot(m.word) : ds_word_l2_slot(m.word));
 	ret = ds_move_copy(&table, &m);
 	if (!ret)
 		ret = ds_move_commit(&table, &m);
@@ -161,18 +182,22 @@ static int move_home(u32 token, int *slot)
 
 static void move_one(u32 token, u32 to)
 {
-	int slot = 0, ret;
+	const u64 *home = ds_token_home_of(&table, token);
+	int slot = 0, left = 0, ret;
+	u32 from = 3;
 
-	if (to == 1) {
-		slot = take_slot();
+	if (to != 3) {
+		slot = take_slot(to, READ_ONCE(home[0]));
 		if (slot == NO_SLOT)
 			return;
 	}
-	ret = to == 1 ? ds_move(&table, token, to, (u32)slot) : move_home(token, &slot);
-	if (!ret == (to == 3))
-		give_slot(slot);
+	ret = move_to(token, to, slot, &from, &left);
+	if (ret)
+		give_slot(to, slot);
+	else
+		give_slot(from, left);
 	if (!ret)
-		count(&moves);
+		count(&moves[from][to]);
 	else if (ret == -EAGAIN)
 		count(&spoiled);
 	else if (ret != -EEXIST && ret != -EBUSY)
@@ -186,11 +211,20 @@ static void *mover(void *arg)
 	while (!READ_ONCE(stop)) {
 		u32 r = next_random(&random);
 
-		move_one(tokens[r % TOKENS], r >> 8 & 1 ? 1 : 3);
+		move_one(tokens[r % TOKENS], (r >> 8) % 3 + 1);
 		if (!(r >> 12 & 63))
 			sched_yield();
 	}
 	return NULL;
+}
+
+/* As if there were many of each of both kinds of tokens. */
+static void crowd(u64 fixed)
+{
+	u32 i;
+
+	for (i = 0; i < 300; i++)
+		table.l2.crowd[hash_64(fixed >> 32, table.l2.bits)]++;
 }
 
 static void begin(void)
@@ -199,6 +233,7 @@ static void begin(void)
 
 	assert_int_equal(ds_token_table_init(&table, TOKENS), 0);
 	assert_int_equal(ds_l1_init(&table.l1, SLOTS), 0);
+	assert_int_equal(ds_l2_init(&table.l2, L2_PAGES, DS_L2_ANYWHERE), 0);
 	for (free_count = 0; free_count < SLOTS; free_count++)
 		free_slots[free_count] = free_count;
 	for (i = 0; i < TOKENS; i++) {
@@ -208,10 +243,13 @@ static void begin(void)
 		d.type = DS_TOKEN_QP;
 		d.qp.number = i + 1;
 		d.qp.scq = i;
+		d.qp.srq = i & 1;	/* in the high half of the first word */
 		assert_int_equal(ds_token_create(&table, &d, &tokens[i]), 0);
+		crowd(*ds_token_home_of(&table, tokens[i]));
 	}
 	wrong = 0;
-	moves = 0;
+	memset(moves, 0, sizeof(moves));
+	l2_pages = 0;
 	spoiled = 0;
 	stop = false;
 }
@@ -219,7 +257,7 @@ static void begin(void)
 /* Nothing is on its way, in use or half written; each has what was added to it. */
 static void end(const struct user *users)
 {
-	u32 i, u, in_l1 = 0;
+	u32 i, u, in_l1 = 0, in_l2 = 0;
 
 	for (i = 0; i < TOKENS; i++) {
 		struct ds_token_desc d;
@@ -232,6 +270,7 @@ static void end(const struct user *users)
 		assert_int_equal(ds_word_uses(word), 0);
 		assert_int_equal(word & DS_WORD_WRITER, 0);
 		in_l1 += ds_word_tier(word) == 1;
+		in_l2 += ds_word_tier(word) == 2;
 		assert_int_equal(ds_token_get(&table, tokens[i], &d), 0);
 		assert_int_equal(d.qp.posted, (u16)added);
 		ds_token_put(&table, tokens[i]);
@@ -239,6 +278,8 @@ static void end(const struct user *users)
 		ds_token_free(&table, tokens[i]);
 	}
 	assert_int_equal(free_count + in_l1, SLOTS);
+	assert_int_equal(table.l2.used, in_l2);
+	ds_l2_destroy(&table.l2);
 	ds_l1_destroy(&table.l1);
 	assert_int_equal(ds_token_table_destroy(&table), 0);
 }
@@ -271,11 +312,14 @@ static void users_against_movers(bool blocking)
 	WRITE_ONCE(stop, true);
 	for (i = 0; i < MOVERS; i++)
 		pthread_join(movers[i], NULL);
-	print_message("# %llu reads, %llu of them without the directory, %llu writes, %llu gave up; %llu moves, %llu given up\n",
-		      reads, found, writes, refused, moves, spoiled);
+	print_message("# %llu reads, %llu of them without the directory, %llu writes, %llu gave up; moves %llu %llu %llu %llu %llu %llu, %llu given up\n",
+		      reads, found, writes, refused, moves[1][2], moves[1][3], moves[2][1], moves[2][3],
+		      moves[3][1], moves[3][2], spoiled);
 	assert_int_equal(wrong, 0);
 	assert_true(reads > each && writes > each && found > 100);
-	assert_true(moves > 100);
+	for (i = 0; i < 9; i++)
+		assert_true(i % 4 == 0 || moves[i / 3 + 1][i % 3 + 1] > 0);
+	assert_true(l2_pages > 0);
 	end(users);
 }
 
