@@ -22,6 +22,17 @@ KERNEL_LINE = ("console=ttyS0 panic=-1 oops=panic mitigations=off nokaslr no5lvl
                "watchdog_thresh=60 net.ifnames=0 kfence.sample_interval=0 rdinit=/init")
 
 
+def memory(options):
+    """QEMU's words for the memory, in two NUMA nodes if one is to have no processors."""
+    if not options.cxl:
+        return ["-m", str(options.mem)]
+    return ["-m", str(options.mem + options.cxl),
+            "-object", f"memory-backend-ram,id=dram,size={options.mem}M",
+            "-numa", f"node,nodeid=0,cpus=0-{options.cpus - 1},memdev=dram",
+            "-object", f"memory-backend-ram,id=cxl,size={options.cxl}M",
+            "-numa", "node,nodeid=1,memdev=cxl"]
+
+
 def die_with_parent():
     """Runs in a child before exec: no machine outlives its runner."""
     LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -60,7 +71,7 @@ class Machine:
                 f"dsvm.node={self.node} dsvm.nodes={o.nodes} dsvm.nics={o.nics} "
                 f"dsvm.share={int(bool(o.share))} dsvm.module={int(o.module is not None)} {o.append}")
         args = ["qemu-system-x86_64", "-M", "q35,usb=off,sata=off,smbus=off,vmport=off", "-cpu", CPU,
-                "-accel", "tcg,thread=multi", "-smp", str(o.cpus), "-m", str(o.mem),
+                "-accel", "tcg,thread=multi", "-smp", str(o.cpus), *memory(o),
                 "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
                 "-kernel", o.boot, "-initrd", o.initrd, "-append", line,
                 "-chardev", f"file,id=log,path={self.log},append=on", "-serial", "chardev:log",
