@@ -27,6 +27,7 @@
 #include <linux/string.h>
 #include <linux/uaccess.h>
 #include "debug.h"
+#include "params.h"
 #include "tokens.h"
 
 #define DS_FP_MAX_DELAY_MS	60000
@@ -238,6 +239,11 @@ static int ds_tokencache_show(struct seq_file *m, void *unused)
 	ds_token_stats_sum(sums);
 	for (i = 0; i < DS_TOKEN_STATS; i++)
 		seq_printf(m, "%s %llu\n", ds_token_stat_names[i], sums[i]);
+	if (ds_token_l2)
+		seq_printf(m, "L2: %s of node %u%s\n", ds_token_l2_place.kind,
+			   ds_token_l2_place.node, ds_token_l2_place.why);
+	else
+		seq_puts(m, "L2: none\n");
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(ds_tokencache);

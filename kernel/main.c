@@ -7,6 +7,7 @@
 #include <linux/kernel.h>
 #include <linux/module.h>
 #include <linux/moduleparam.h>
+#include <linux/numa.h>
 #include <linux/reboot.h>
 #include <linux/suspend.h>
 #include <linux/sysfs.h>
@@ -121,6 +122,38 @@ module_param_cb(token_l1, &ds_param_ops, &ds_param_token_l1, 0444);
 __MODULE_PARM_TYPE(token_l1, "uint");
 MODULE_PARM_DESC(token_l1,
 		 "Tokens in L1 of the token cache, 16 to 2097150 (default 8192)");
+
+unsigned int ds_token_l2 = 4;
+static struct ds_param ds_param_token_l2 = { &ds_token_l2, 0, 32 };
+module_param_cb(token_l2, &ds_param_ops, &ds_param_token_l2, 0444);
+__MODULE_PARM_TYPE(token_l2, "uint");
+MODULE_PARM_DESC(token_l2,
+		 "MiB of L2 of the token cache, 0 to 32; 0 for none (default 4)");
+
+static int ds_param_set_node(const char *text, const struct kernel_param *kp)
+{
+	int value;
+
+	if (!text || kstrtoint(text, 0, &value) || value < DS_L2_NODE_ANY ||
+	    value >= MAX_NUMNODES) {
+		pr_err("parameter %s must be a number from %d to %d, not \"%s\"\n",
+		       kp->name, DS_L2_NODE_ANY, MAX_NUMNODES - 1, text ?: "");
+		return -EINVAL;
+	}
+	*(int *)kp->arg = value;
+	return 0;
+}
+
+static const struct kernel_param_ops ds_param_node_ops = {
+	.set = ds_param_set_node,
+	.get = param_get_int,
+};
+
+int ds_token_l2_node = DS_L2_NODE_ANY;
+module_param_cb(token_l2_node, &ds_param_node_ops, &ds_token_l2_node, 0444);
+__MODULE_PARM_TYPE(token_l2_node, "int");
+MODULE_PARM_DESC(token_l2_node,
+		 "NUMA node of L2; -1 for the one without processors, if there is one (default -1)");
 
 unsigned int ds_max_attaches = 4096;
 static struct ds_param ds_param_max_attaches = { &ds_max_attaches, 1, 65536 };

@@ -2,9 +2,13 @@
 /*
  * DS: the host's token cache.
  */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
 #include <linux/bottom_half.h>
 #include <linux/completion.h>
+#include <linux/nodemask.h>
 #include <linux/percpu.h>
+#include <linux/topology.h>
 #include <rdma/ib_verbs.h>
 #include <uapi/ds/ioctl.h>
 #include "params.h"
@@ -22,8 +26,27 @@ const char *const ds_token_stat_names[DS_TOKEN_STATS] = {
 
 static DEFINE_PER_CPU(u64 [DS_TOKEN_STATS], ds_token_stats);
 
+struct ds_l2_node ds_token_l2_place;
+
+/* Memory that only programs may have, as of a node that was added later, is of no use to us. */
+static int ds_tokens_choose_node(void)
+{
+	int ret = ds_l2_node_choose(nodes_addr(node_states[N_NORMAL_MEMORY]),
+				    nodes_addr(node_states[N_CPU]), nr_node_ids,
+				    ds_token_l2_node, numa_mem_id(), &ds_token_l2_place);
+
+	if (ret)
+		pr_err("parameter token_l2_node: NUMA node %d has no memory for the kernel\n",
+		       ds_token_l2_node);
+	return ret;
+}
+
 int ds_tokens_init(void)
 {
+	int ret = ds_tokens_choose_node();
+
+	if (ret)
+		return ret;
 	return ds_cache_init(&ds_tokens, 1u << DS_TOKEN_INDEX_BITS, ds_token_l1,
 			     DS_POLICY_DEFAULT);
 }

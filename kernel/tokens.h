@@ -10,8 +10,10 @@
 
 #include <rdma/ib_verbs.h>
 #include "tokencache/cache.h"
+#include "tokencache/l2_node.h"
 
 extern struct ds_cache ds_tokens;
+extern struct ds_l2_node ds_token_l2_place;
 
 /* What look-ups found, each kept by processor. */
 enum ds_token_stat {

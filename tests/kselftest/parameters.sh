@@ -50,7 +50,7 @@ if [ "$(id -u)" != 0 ] || ! { [ ! -d /sys/module/ds ] || rmmod ds; }; then
 	echo "1..0 # SKIP needs root and a ds.ko that nobody uses"
 	exit 4
 fi
-echo "1..44"
+echo "1..51"
 
 range port 1024 65535
 range qp_mul_factor 1 32
@@ -61,6 +61,11 @@ range max_seg_mb 0 4294967295
 range max_peers 1 4096
 range max_attaches 1 65536
 range token_l1 16 2097150
+range token_l2 0 32
+right token_l2_node -1 -1
+right token_l2_node 0 0
+wrong token_l2_node -2 "-1 to 1023"
+wrong token_l2_node 1024 "-1 to 1023"
 for value in "" abc -1 1.5 18527x; do
 	wrong port "$value" "1024 to 65535"
 done
