@@ -14,6 +14,7 @@
 #include "params.h"
 #include "tokencache/inline.h"
 #include "tokens.h"
+#include "trace.h"
 
 struct ds_cache ds_tokens;
 
@@ -41,14 +42,21 @@ static int ds_tokens_choose_node(void)
 	return ret;
 }
 
+static void ds_token_moved(u32 token, u32 from, u32 to, u32 bytes)
+{
+	trace_ds_token_move(token, from, to);
+}
+
 int ds_tokens_init(void)
 {
 	int ret = ds_tokens_choose_node();
 
 	if (ret)
 		return ret;
-	return ds_cache_init(&ds_tokens, 1u << DS_TOKEN_INDEX_BITS, ds_token_l1,
-			     DS_POLICY_DEFAULT);
+	ret = ds_cache_init(&ds_tokens, 1u << DS_TOKEN_INDEX_BITS, ds_token_l1,
+			    DS_POLICY_DEFAULT);
+	ds_tokens.table.moved = ds_token_moved;
+	return ret;
 }
 
 void ds_tokens_exit(void)
@@ -58,7 +66,11 @@ void ds_tokens_exit(void)
 
 int ds_token_add(const struct ds_token_desc *d, u32 *token)
 {
-	return ds_token_create(&ds_tokens.table, d, token);
+	int ret = ds_token_create(&ds_tokens.table, d, token);
+
+	if (!ret)
+		trace_ds_token_access(*token, DS_TOKEN_OP_CREATE, 3);
+	return ret;
 }
 
 /* Chains are posted with bottom halves off, so the cache's lock is taken so by all. */
@@ -90,6 +102,8 @@ int ds_token_use(u32 token, struct ds_token_desc *d)
 {
 	int ret = ds_cache_get(&ds_tokens, token, d);
 
+	if (!ret)
+		trace_ds_token_access(token, DS_TOKEN_OP_READ, d->tier);
 	ds_token_found(token, ret ?: d->tier);
 	return ret;
 }
@@ -104,13 +118,17 @@ void ds_token_qp_state(u32 token, enum ib_qp_state state)
 	/* Whoever writes or moves it does not sleep meanwhile. */
 	while (ds_token_set_state(&ds_tokens.table, token, state) == -EAGAIN)
 		cpu_relax();
+	trace_ds_token_access(token, DS_TOKEN_OP_WRITE, 0);
 }
 
 void ds_token_qp_posts(u32 token, u32 count)
 {
 	struct ds_token_pack p;
+	int found = ds_cache_look(&ds_tokens, token, &p);
 
-	ds_token_found(token, ds_cache_look(&ds_tokens, token, &p));
+	if (found > 0)
+		trace_ds_token_access(token, DS_TOKEN_OP_WRITE, found);
+	ds_token_found(token, found);
 	while (ds_token_add_posted(&ds_tokens.table, token, count) == -EAGAIN)
 		cpu_relax();
 }
@@ -153,6 +171,7 @@ void ds_token_end(u32 token)
 	struct ds_token_waiter waiter = { .idle.done = ds_token_unused };
 	int ret;
 
+	trace_ds_token_access(token, DS_TOKEN_OP_FREE, 0);
 	init_completion(&waiter.unused);
 	local_bh_disable();	/* see ds_token_promote() */
 	ret = ds_token_revoke(&ds_tokens.table, token, &waiter.idle);

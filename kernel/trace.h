@@ -13,11 +13,14 @@
  *	trace_ds_op_done(u32 node, u8 opcode, int status, u8 outcome)
  *	trace_ds_msg(bool sent, u32 node, u8 type, u16 service, u32 length, u64 seq)
  *	trace_ds_packet(u32 wire, u64 caller, const struct ds_packet *packet)
+ *	trace_ds_token_access(u32 token, u8 op, u8 tier)
+ *	trace_ds_token_move(u32 token, u8 from, u8 to)
  *
  * @node is 0 where it is not known yet. @first_opcode is an enum ib_wr_opcode,
  * @status 0 or a negative errno, @caller an IPv4 address, or a node
- * with bit 32 set, @packet a request that was read, not yet run; all other numbers
- * are those of the uapi. Strings may be NULL and are cut at the length of their field.
+ * with bit 32 set, @packet a request that was read, not yet run; @tier is where the token
+ * was found, 0 if that is not known, @to where it is by now, @from if the move
+ * was aborted; all other numbers are those of the uapi. Strings may be NULL and are cut at the length of their field.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM ds
@@ -30,6 +33,7 @@
 #include <rdma/ib_verbs.h>
 #include <uapi/ds/ioctl.h>
 #include <uapi/ds/netlink.h>
+#include <uapi/ds/token.h>
 #include <uapi/ds/wire.h>
 #include "rdm/packet.h"
 
@@ -110,6 +114,26 @@ TRACE_DEFINE_ENUM(IB_WR_REG_MR);
 	{ IB_WR_ATOMIC_FETCH_AND_ADD,	"fetch_add" },	\
 	{ IB_WR_LOCAL_INV,		"local_inv" },	\
 	{ IB_WR_REG_MR,			"reg_mr" })
+
+TRACE_DEFINE_ENUM(DS_TOKEN_PD);
+TRACE_DEFINE_ENUM(DS_TOKEN_MR);
+TRACE_DEFINE_ENUM(DS_TOKEN_CQ);
+TRACE_DEFINE_ENUM(DS_TOKEN_QP);
+#define ds_show_token_type(x) __print_symbolic((x) >> DS_TOKEN_TYPE_OFF,	\
+	{ DS_TOKEN_PD,		"pd" },			\
+	{ DS_TOKEN_MR,		"mr" },			\
+	{ DS_TOKEN_CQ,		"cq" },			\
+	{ DS_TOKEN_QP,		"qp" })
+
+TRACE_DEFINE_ENUM(DS_TOKEN_OP_READ);
+TRACE_DEFINE_ENUM(DS_TOKEN_OP_WRITE);
+TRACE_DEFINE_ENUM(DS_TOKEN_OP_CREATE);
+TRACE_DEFINE_ENUM(DS_TOKEN_OP_FREE);
+#define ds_show_token_op(x) __print_symbolic(x,		\
+	{ DS_TOKEN_OP_READ,	"read" },		\
+	{ DS_TOKEN_OP_WRITE,	"write" },		\
+	{ DS_TOKEN_OP_CREATE,	"create" },		\
+	{ DS_TOKEN_OP_FREE,	"free" })
 
 /* ---- connections, peers, attachments: what is the state of a link? ---- */
 
@@ -316,6 +340,40 @@ TRACE_EVENT(ds_packet,
 	    TP_printk("wire=%u caller=%#llx space=%u op=%u address=%#llx length=%llu seq=%llu parsed=%u",
 		      __entry->wire, __entry->caller, __entry->space, __entry->op,
 		      __entry->address, __entry->length, __entry->seq, __entry->parsed)
+);
+
+/* ---- the token cache ---- */
+
+TRACE_EVENT(ds_token_access,
+	    TP_PROTO(u32 token, u8 op, u8 tier),
+	    TP_ARGS(token, op, tier),
+	    TP_STRUCT__entry(__field(u32, token)
+			     __field(u8, op)
+			     __field(u8, tier)
+	    ),
+	    TP_fast_assign(__entry->token = token;
+			   __entry->op = op;
+			   __entry->tier = tier;
+	    ),
+	    TP_printk("token=%#x type=%s op=%s tier=%u", __entry->token,
+		      ds_show_token_type(__entry->token), ds_show_token_op(__entry->op),
+		      __entry->tier)
+);
+
+TRACE_EVENT(ds_token_move,
+	    TP_PROTO(u32 token, u8 from, u8 to),
+	    TP_ARGS(token, from, to),
+	    TP_STRUCT__entry(__field(u32, token)
+			     __field(u8, from)
+			     __field(u8, to)
+	    ),
+	    TP_fast_assign(__entry->token = token;
+			   __entry->from = from;
+			   __entry->to = to;
+	    ),
+	    TP_printk("token=%#x type=%s from=%u to=%u %s", __entry->token,
+		      ds_show_token_type(__entry->token), __entry->from, __entry->to,
+		      __entry->from == __entry->to ? "aborted" : "moved")
 );
 
 #endif

@@ -214,7 +214,15 @@ void ds_move_abort(struct ds_token_table *t, struct ds_move *m)
 	}
 }
 
-int ds_move_end(struct ds_token_table *t, struct ds_move *m, u32 *copies)
+/* Bytes: both words to another tier, home only what is older there. */
+static u32 carried(const struct ds_move *m)
+{
+	if (m->to != 3)
+		return ds_token_words((u8)ds_token_type_of(m->token)) * sizeof(u64);
+	return m->word & DS_WORD_DIRTY ? sizeof(u64) : 0;
+}
+
+static int move_claimed(struct ds_token_table *t, struct ds_move *m, u32 *copies)
 {
 	u32 commits;
 	int ret;
@@ -229,6 +237,16 @@ int ds_move_end(struct ds_token_table *t, struct ds_move *m, u32 *copies)
 			return ret;
 	}
 	ds_move_abort(t, m);
+	return ret;
+}
+
+int ds_move_end(struct ds_token_table *t, struct ds_move *m, u32 *copies)
+{
+	u32 from = ds_word_tier(m->word);
+	int ret = move_claimed(t, m, copies);
+
+	if (t->moved)
+		t->moved(m->token, from, ret ? from : m->to, ret ? 0 : carried(m));
 	return ret;
 }
 

@@ -61,7 +61,9 @@ struct ds_token_indices {
  *	within it; never taken by ds_token_get() and ds_token_put()
  * @l1: the small tier; @l1->slots is NULL without one
  * @l2: the middle tier; @l2->pages is NULL without one
- * @blocking: a token on its way is neither read nor written
+ * @blocking: a token on its way is neither read nor written; may change at any time
+ * @moved: called when a move has ended in the mover's context; @to is where the token is
+ *	now, @from if the move was aborted; NULL if nobody wants to know
  * @indices: of tokens of one word, and of two
  * @used: pages that were ever used
  * @live: tokens made and not freed
@@ -73,6 +75,7 @@ struct ds_token_table {
 	struct ds_l1 l1;
 	struct ds_l2 l2;
 	bool blocking;
+	void (*moved)(u32 token, u32 from, u32 to, u32 bytes);
 	ds_spin_t lock;
 	struct ds_token_indices indices[2];
 	u32 used;

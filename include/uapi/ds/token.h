@@ -28,6 +28,20 @@ enum ds_token_type {
 
 #define DS_TOKEN_TYPES		4
 
+/**
+ * enum ds_token_op - what is done with a token, in the tracepoint ds_token_access
+ * @DS_TOKEN_OP_READ: it is looked up
+ * @DS_TOKEN_OP_WRITE: it is looked up and changed
+ * @DS_TOKEN_OP_CREATE: it is made
+ * @DS_TOKEN_OP_FREE: it is revoked
+ */
+enum ds_token_op {
+	DS_TOKEN_OP_READ = 0,
+	DS_TOKEN_OP_WRITE = 1,
+	DS_TOKEN_OP_CREATE = 2,
+	DS_TOKEN_OP_FREE = 3,
+};
+
 /* Token handle: type 2 | generation 8 | index 22. Generation 0 is never used. */
 #define DS_TOKEN_INDEX_OFF	0
 #define DS_TOKEN_INDEX_BITS	22	/* at most 4,194,304 objects a host */

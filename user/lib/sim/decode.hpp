@@ -3,6 +3,7 @@
 #pragma once
 
 #include "sim/builder.hpp"
+#include "sim/ds_format.hpp"
 #include "sim/source.hpp"
 
 namespace ds::sim {
@@ -20,25 +21,6 @@ void decode_ds(Source &source, Builder &builder);
 void decode_u32be(Source &source, Builder &builder);
 void decode_u64le(Source &source, Builder &builder);
 void decode_oracle(Source &source, Builder &builder);
-
-/// Header and record of our own format, little-endian.
-struct DsHeader {
-    static constexpr std::string_view magic_text = "DSTRACE1";
-
-    char magic[8];
-    uint32_t version;      ///< 1
-    uint32_t record_size;  ///< sizeof(DsRecord)
-};
-static_assert(sizeof(DsHeader) == 16);
-
-struct DsRecord {
-    uint64_t time_ns;
-    uint32_t handle;
-    uint8_t operation;  ///< enum Operation
-    uint8_t tier;       ///< that answered: 0 unknown, 1 to 3
-    uint16_t zero;
-};
-static_assert(sizeof(DsRecord) == 16);
 
 /// libCacheSim's oracleGeneral, packed.
 struct [[gnu::packed]] OracleRecord {

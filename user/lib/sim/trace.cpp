@@ -85,9 +85,15 @@ Trace read_trace(const std::string &path, const ReadOptions &options) {
     return std::move(builder).finish(format);
 }
 
-void write_trace(const Trace &trace, const std::function<void(std::span<const std::byte>)> &write) {
-    constexpr size_t piece = 4096;
+void write_ds_header(const WriteBytes &write) {
     DsHeader header{{}, 1, sizeof(DsRecord)};
+
+    DsHeader::magic_text.copy(header.magic, sizeof(header.magic));
+    write(std::as_bytes(std::span(&header, 1)));
+}
+
+void write_trace(const Trace &trace, const WriteBytes &write) {
+    constexpr size_t piece = 4096;
     std::vector<DsRecord> records;
 
     for (uint64_t key : trace.keys)
@@ -95,8 +101,7 @@ void write_trace(const Trace &trace, const std::function<void(std::span<const st
             throw Failure({EOVERFLOW,
                            "Object " + std::to_string(key) + " has no handle of 32 bits.",
                            "Number the objects of the trace anew.", false});
-    DsHeader::magic_text.copy(header.magic, sizeof(header.magic));
-    write(std::as_bytes(std::span(&header, 1)));
+    write_ds_header(write);
     for (size_t i = 0; i < trace.requests.size(); i++) {
         Request r = trace.requests[i];
         records.push_back({trace.time_ns.empty() ? i : trace.time_ns[i],

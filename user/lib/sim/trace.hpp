@@ -13,6 +13,8 @@
 
 #include <ds/result.hpp>
 
+#include "sim/ds_format.hpp"
+
 namespace ds::sim {
 
 enum class Operation : uint32_t { read = 0, write = 1, create = 2, free = 3 };
@@ -32,7 +34,7 @@ constexpr uint64_t most_requests = uint64_t(1) << 30;
 
 enum class Format {
     guess,
-    ds,        ///< our own: see trace_binary.hpp
+    ds,        ///< our own: see ds_format.hpp
     csv,       ///< a column of objects, others of operations and times; see trace_text.hpp
     integers,  ///< a decimal number a line
     lis,       ///< `start count ignored ignored`: start to start + count - 1
@@ -73,6 +75,6 @@ Trace read_trace(const std::string &path, const ReadOptions &options = {});
 /// The trace in our own format, piece by piece, with the objects' keys as handles; without times
 /// a request happens each nanosecond. Throws Failure (EOVERFLOW) before the first piece if a key
 /// is too large for a handle.
-void write_trace(const Trace &trace, const std::function<void(std::span<const std::byte>)> &write);
+void write_trace(const Trace &trace, const WriteBytes &write);
 
 }  // namespace ds::sim
