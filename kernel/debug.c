@@ -23,6 +23,7 @@
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/seq_file.h>
+#include <linux/slab.h>
 #include <linux/spinlock.h>
 #include <linux/string.h>
 #include <linux/uaccess.h>
@@ -231,20 +232,34 @@ static int ds_tokens_show(struct seq_file *m, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(ds_tokens);
 
-static int ds_tokencache_show(struct seq_file *m, void *unused)
+static int ds_tokencache_device(struct ds_token_device *dev, void *m)
 {
-	u64 sums[DS_TOKEN_STATS];
+	struct ds_token_counts *sum = kmalloc(sizeof(*sum), GFP_KERNEL);
 	int i;
 
-	ds_token_stats_sum(sums);
+	if (!sum)
+		return -ENOMEM;
+	ds_token_counts_sum(dev, sum);
 	for (i = 0; i < DS_TOKEN_STATS; i++)
-		seq_printf(m, "%s %llu\n", ds_token_stat_names[i], sums[i]);
+		seq_printf(m, "%s %s %llu\n", dev_name(&dev->ib->dev), ds_token_stat_names[i],
+			   sum->n[i]);
+	kfree(sum);
+	return 0;
+}
+
+static int ds_tokencache_show(struct seq_file *m, void *unused)
+{
+	int ret;
+
 	if (ds_token_l2)
 		seq_printf(m, "L2: %s of node %u%s\n", ds_token_l2_place.kind,
 			   ds_token_l2_place.node, ds_token_l2_place.why);
 	else
 		seq_puts(m, "L2: none\n");
-	return 0;
+	ds_token_devices_lock();
+	ret = ds_token_device_for_each(ds_tokencache_device, m);
+	ds_token_devices_unlock();
+	return ret;
 }
 DEFINE_SHOW_ATTRIBUTE(ds_tokencache);
 

@@ -40,12 +40,12 @@ static const char *ds_device_refusal(struct ib_device *ib)
 	return NULL;
 }
 
-static int ds_pd_token(struct ib_pd *pd, u32 domain, u32 *token)
+static int ds_pd_token(struct ds_device *dev, struct ib_pd *pd, u32 domain, u32 *token)
 {
 	struct ds_token_desc desc = { .type = DS_TOKEN_PD, .pd.number = pd->res.id,
 				      .pd.domain = domain };
 
-	return ds_token_add(&desc, token);
+	return ds_token_add(dev->tokens, &desc, token);
 }
 
 static int ds_device_add(struct ib_device *ib)
@@ -61,6 +61,11 @@ static int ds_device_add(struct ib_device *ib)
 	INIT_LIST_HEAD(&dev->pds);
 	init_completion(&dev->unused);
 	refcount_set(&dev->users, 1);
+	dev->tokens = ds_token_device_add(ib);
+	if (IS_ERR(dev->tokens)) {
+		ret = PTR_ERR(dev->tokens);
+		goto err_free;
+	}
 	dev->refused = ds_device_refusal(ib);
 	if (dev->refused) {
 		pr_info("<%s>: not used: %s\n", dev_name(&ib->dev), dev->refused);
@@ -68,9 +73,9 @@ static int ds_device_add(struct ib_device *ib)
 		dev->ctrl_pd = ib_alloc_pd(ib, 0);
 		if (IS_ERR(dev->ctrl_pd)) {
 			ret = PTR_ERR(dev->ctrl_pd);
-			goto err_free;
+			goto err_tokens;
 		}
-		ret = ds_pd_token(dev->ctrl_pd, 0, &dev->ctrl_token);
+		ret = ds_pd_token(dev, dev->ctrl_pd, 0, &dev->ctrl_token);
 		if (ret)
 			goto err_dealloc;
 	}
@@ -84,6 +89,8 @@ static int ds_device_add(struct ib_device *ib)
 
 err_dealloc:
 	ib_dealloc_pd(dev->ctrl_pd);
+err_tokens:
+	ds_token_device_del(dev->tokens);
 err_free:
 	kfree(dev);
 	return ret;
@@ -113,6 +120,7 @@ static void ds_device_remove(struct ib_device *ib, void *client_data)
 		ds_token_end(dev->ctrl_token);
 		ib_dealloc_pd(dev->ctrl_pd);
 	}
+	ds_token_device_del(dev->tokens);
 	ds_event_device(dev_name(&ib->dev), false, 0);
 	kfree(dev);
 }
@@ -191,7 +199,7 @@ static struct ds_pd *ds_pd_create(struct ds_device *dev, struct ds_domain *domai
 		ret = PTR_ERR(pd->ib);
 		goto err_free;
 	}
-	ret = ds_pd_token(pd->ib, domain->id, &pd->token);
+	ret = ds_pd_token(dev, pd->ib, domain->id, &pd->token);
 	if (ret)
 		goto err_dealloc;
 	pd->loop = ds_loop_create(pd);

@@ -13,6 +13,7 @@
 
 struct ds_domain;
 struct ds_qp;
+struct ds_token_device;
 struct ds_wr;
 
 /**
@@ -22,6 +23,7 @@ struct ds_wr;
  * @refused: why DS cannot use it, or NULL
  * @ctrl_pd: protection domain of control queue pairs; no memory region is in it
  * @ctrl_token: its token
+ * @tokens: what the token cache knows of the device
  * @lock: protects @pds and @removing
  * @pds: one struct ds_pd for each domain in use
  * @removing: no new reference is given
@@ -34,6 +36,7 @@ struct ds_device {
 	const char		*refused;
 	struct ib_pd		*ctrl_pd;
 	u32			ctrl_token;
+	struct ds_token_device	*tokens;
 	struct mutex		lock;		/* see above */
 	struct list_head	pds;
 	bool			removing;

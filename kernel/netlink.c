@@ -15,9 +15,11 @@
 #include <linux/string.h>
 #include <linux/uidgid.h>
 #include <net/ipv6.h>
+#include <rdma/ib_verbs.h>
 #include <uapi/ds/ioctl.h>
 #include <uapi/ds/layout.h>
 #include <uapi/ds/packet.h>
+#include <uapi/ds/token.h>
 #include "domain.h"
 #include "netlink.h"
 #include "netlink_family.h"
@@ -30,6 +32,7 @@
 #define DS_TIMEOUT_MS		10000
 #define DS_MAX_TIMEOUT_MS	20000
 #define DS_MIN_LENGTH		4096
+#define DS_TOKEN_PARTS_MAX	4096
 
 static struct netlink_range_validation ds_u16_range = { .min = 1, .max = U16_MAX };
 static struct netlink_range_validation ds_rdm_space_range = { .max = DS_PACKET_SPACES - 1 };
@@ -66,7 +69,15 @@ static const struct nla_policy ds_policy[DS_A_MAX + 1] = {
 	[DS_A_MAC_KEY]		= NLA_POLICY_EXACT_LEN(DS_PACKET_KEY_LEN),
 	[DS_A_WIRE]		= NLA_POLICY_RANGE(NLA_U32, 1, 2),
 	[DS_A_FD]		= { .type = NLA_U32 },
+	[DS_A_DEVICE]		= { .type = NLA_NUL_STRING, .len = IB_DEVICE_NAME_MAX - 1 },
+	[DS_A_SETTING]		= { .type = NLA_U64 },
+	[DS_A_OBJECTS]		= { .type = NLA_BINARY,
+				    .len = DS_TOKEN_OBJECTS_MAX * sizeof(struct ds_token_object) },
+	[DS_A_PART]		= NLA_POLICY_RANGE(NLA_U32, 1, DS_TOKEN_PARTS_MAX),
+	[DS_A_PARTS]		= NLA_POLICY_RANGE(NLA_U32, 1, DS_TOKEN_PARTS_MAX),
 };
+
+static_assert(DS_A_PARTS < 64, "what a program sends has a bit in a word");
 
 /* What to say when a command lacks an attribute that it needs. */
 static const char *const ds_missing[DS_A_MAX + 1] = {
@@ -82,6 +93,9 @@ static const char *const ds_missing[DS_A_MAX + 1] = {
 	[DS_A_IPV4]		= "the host's address (DS_A_IPV4) is missing",
 	[DS_A_RDM_SPACE]	= "the space's number (DS_A_RDM_SPACE) is missing",
 	[DS_A_WIRE]		= "the version of the packets (DS_A_WIRE) is missing",
+	[DS_A_DEVICE]		= "the RDMA device (DS_A_DEVICE) is missing",
+	[DS_A_NAME]		= "the parameter's name (DS_A_NAME) is missing",
+	[DS_A_SETTING]		= "the parameter's value (DS_A_SETTING) is missing",
 };
 
 /* ---- replies ---- */
@@ -439,6 +453,10 @@ static const struct ds_command ds_commands[] = {
 				  DS_CMD_RDM_PEER_GET },
 	[DS_CMD_RDM_PEER_DEL] = { ds_rdm_peer_del_cmd, DS_A(IPV4), 0, DS_CMD_RDM_PEER_GET },
 	[DS_CMD_RDM_SELFTEST] = { ds_rdm_selftest_cmd, 0, DS_A(VALUE) },
+	[DS_CMD_TOKEN_SET] = { ds_token_set_cmd, DS_A(NAME) | DS_A(SETTING) },
+	[DS_CMD_TOKEN_IMPORT] = { ds_token_import_cmd, DS_A(DEVICE),
+				  DS_A(OBJECTS) | DS_A(PART) | DS_A(PARTS) },
+	[DS_CMD_TOKEN_FORGET] = { ds_token_forget_cmd, DS_A(DEVICE) },
 };
 
 /* Each attribute is known to the command and given once, none is missing. */
@@ -554,6 +572,12 @@ static const struct genl_small_ops ds_ops[] = {
 	DS_CHANGE(RDM_PEER_DEL),
 	DS_DUMP(RDM_PEER_GET),
 	DS_CHANGE(RDM_SELFTEST),
+	DS_DUMP(TOKEN_GET),
+	DS_DUMP(TOKEN_STAT_GET),
+	DS_DUMP(TOKEN_PARAM_GET),
+	DS_CHANGE(TOKEN_SET),
+	DS_CHANGE(TOKEN_IMPORT),
+	DS_CHANGE(TOKEN_FORGET),
 };
 
 static const struct genl_multicast_group ds_groups[] = {

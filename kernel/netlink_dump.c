@@ -409,6 +409,9 @@ static int (*const ds_dumps[])(struct ds_dump *dump) = {
 	[DS_CMD_RDM_SPACE_GET]	= ds_dump_rdm_spaces,
 	[DS_CMD_RDM_LISTEN_GET]	= ds_dump_rdm_listeners,
 	[DS_CMD_RDM_PEER_GET]	= ds_dump_rdm_peers,
+	[DS_CMD_TOKEN_GET]	= ds_dump_tokens,
+	[DS_CMD_TOKEN_STAT_GET]	= ds_dump_token_stats,
+	[DS_CMD_TOKEN_PARAM_GET] = ds_dump_token_params,
 };
 
 int ds_netlink_dumpit(struct sk_buff *skb, struct netlink_callback *cb)

@@ -26,6 +26,11 @@ int ds_rdm_peer_add_cmd(struct genl_info *info);
 int ds_rdm_peer_del_cmd(struct genl_info *info);
 int ds_rdm_selftest_cmd(struct genl_info *info);
 
+/* netlink_token.c: the commands of the token cache. */
+int ds_token_set_cmd(struct genl_info *info);
+int ds_token_import_cmd(struct genl_info *info);
+int ds_token_forget_cmd(struct genl_info *info);
+
 /**
  * struct ds_dump - a call of a dump
  * @skb: buffer to fill
@@ -50,6 +55,11 @@ int ds_dump_rdm_spaces(struct ds_dump *dump);
 int ds_dump_rdm_listeners(struct ds_dump *dump);
 int ds_dump_rdm_peers(struct ds_dump *dump);
 int ds_dump_rdm_stats(struct ds_dump *dump);
+
+/* netlink_token.c: its dumps. */
+int ds_dump_tokens(struct ds_dump *dump);
+int ds_dump_token_stats(struct ds_dump *dump);
+int ds_dump_token_params(struct ds_dump *dump);
 
 /* How often the objects of a GET command have changed. */
 u32 ds_netlink_generation(u8 get);

@@ -7,7 +7,7 @@
 #include <linux/bottom_half.h>
 #include <linux/completion.h>
 #include <linux/nodemask.h>
-#include <linux/percpu.h>
+#include <linux/timekeeping.h>
 #include <linux/topology.h>
 #include <rdma/ib_verbs.h>
 #include <uapi/ds/ioctl.h>
@@ -17,15 +17,6 @@
 #include "trace.h"
 
 struct ds_cache ds_tokens;
-
-const char *const ds_token_stat_names[DS_TOKEN_STATS] = {
-	[DS_TOKEN_STAT_L1]		= "l1",
-	[DS_TOKEN_STAT_L3]		= "l3",
-	[DS_TOKEN_STAT_PROMOTED]	= "promoted",
-	[DS_TOKEN_STAT_STALE]		= "stale",
-};
-
-static DEFINE_PER_CPU(u64 [DS_TOKEN_STATS], ds_token_stats);
 
 struct ds_l2_node ds_token_l2_place;
 
@@ -44,6 +35,7 @@ static int ds_tokens_choose_node(void)
 
 static void ds_token_moved(u32 token, u32 from, u32 to, u32 bytes)
 {
+	ds_token_count_move(token, from, to, bytes);
 	trace_ds_token_move(token, from, to);
 }
 
@@ -62,13 +54,19 @@ int ds_tokens_init(void)
 void ds_tokens_exit(void)
 {
 	WARN_ON_ONCE(ds_cache_destroy(&ds_tokens));
+	ds_token_devices_exit();
 }
 
-int ds_token_add(const struct ds_token_desc *d, u32 *token)
+int ds_token_add(const struct ds_token_device *dev, const struct ds_token_desc *d, u32 *token)
 {
 	int ret = ds_token_create(&ds_tokens.table, d, token);
 
-	if (!ret)
+	if (ret)
+		return ret;
+	ret = ds_token_set_device(*token, dev);
+	if (ret)
+		ds_token_end(*token);
+	else
 		trace_ds_token_access(*token, DS_TOKEN_OP_CREATE, 3);
 	return ret;
 }
@@ -76,35 +74,31 @@ int ds_token_add(const struct ds_token_desc *d, u32 *token)
 /* Chains are posted with bottom halves off, so the cache's lock is taken so by all. */
 static void ds_token_promote(u32 token)
 {
-	int ret;
-
 	local_bh_disable();
-	ret = ds_cache_miss(&ds_tokens, token);
+	ds_cache_miss(&ds_tokens, token);
 	local_bh_enable();
-	if (!ret)
-		this_cpu_inc(ds_token_stats[DS_TOKEN_STAT_PROMOTED]);
 }
 
 /* @found: tier, or an error. */
-static void ds_token_found(u32 token, int found)
+static void ds_token_found(const struct ds_token_device *dev, u32 token, int found, u64 began)
 {
-	if (found == 1) {
-		this_cpu_inc(ds_token_stats[DS_TOKEN_STAT_L1]);
-	} else if (found == -ESTALE) {
-		this_cpu_inc(ds_token_stats[DS_TOKEN_STAT_STALE]);
-	} else if (found > 1) {
-		this_cpu_inc(ds_token_stats[DS_TOKEN_STAT_L3]);
-		ds_token_promote(token);
-	}
+	ds_token_count_look(dev, found, began);
+	if (found <= 1)
+		return;
+	if (began)
+		began = ktime_get_ns();
+	ds_token_promote(token);
+	ds_token_count_miss(dev, began);
 }
 
-int ds_token_use(u32 token, struct ds_token_desc *d)
+int ds_token_use(const struct ds_token_device *dev, u32 token, struct ds_token_desc *d)
 {
+	u64 began = ds_token_began(dev);
 	int ret = ds_cache_get(&ds_tokens, token, d);
 
 	if (!ret)
 		trace_ds_token_access(token, DS_TOKEN_OP_READ, d->tier);
-	ds_token_found(token, ret ?: d->tier);
+	ds_token_found(dev, token, ret ?: d->tier, began);
 	return ret;
 }
 
@@ -121,26 +115,17 @@ void ds_token_qp_state(u32 token, enum ib_qp_state state)
 	trace_ds_token_access(token, DS_TOKEN_OP_WRITE, 0);
 }
 
-void ds_token_qp_posts(u32 token, u32 count)
+void ds_token_qp_posts(const struct ds_token_device *dev, u32 token, u32 count)
 {
+	u64 began = ds_token_began(dev);
 	struct ds_token_pack p;
 	int found = ds_cache_look(&ds_tokens, token, &p);
 
 	if (found > 0)
 		trace_ds_token_access(token, DS_TOKEN_OP_WRITE, found);
-	ds_token_found(token, found);
+	ds_token_found(dev, token, found, began);
 	while (ds_token_add_posted(&ds_tokens.table, token, count) == -EAGAIN)
 		cpu_relax();
-}
-
-void ds_token_stats_sum(u64 sums[DS_TOKEN_STATS])
-{
-	int cpu, i;
-
-	memset(sums, 0, DS_TOKEN_STATS * sizeof(sums[0]));
-	for_each_possible_cpu(cpu)
-		for (i = 0; i < DS_TOKEN_STATS; i++)
-			sums[i] += READ_ONCE(per_cpu(ds_token_stats, cpu)[i]);
 }
 
 int ds_token_access(u32 access)

@@ -9,35 +9,28 @@
 #define _DS_TOKENS_H
 
 #include <rdma/ib_verbs.h>
+#include "token_device.h"
 #include "tokencache/cache.h"
 #include "tokencache/l2_node.h"
 
 extern struct ds_cache ds_tokens;
 extern struct ds_l2_node ds_token_l2_place;
 
-/* What look-ups found, each kept by processor. */
-enum ds_token_stat {
-	DS_TOKEN_STAT_L1,	/* in L1 */
-	DS_TOKEN_STAT_L3,	/* at home */
-	DS_TOKEN_STAT_PROMOTED,	/* came into L1 */
-	DS_TOKEN_STAT_STALE,	/* were revoked */
-	DS_TOKEN_STATS
-};
-
-extern const char *const ds_token_stat_names[DS_TOKEN_STATS];
-
 int ds_tokens_init(void);
 void ds_tokens_exit(void);
 
-/* Make a token, and end one: revoke it, wait until nobody uses it, free it. Context: process. */
-int ds_token_add(const struct ds_token_desc *d, u32 *token);
+/*
+ * Make a token of an object of @dev, and end one: revoke it, wait until nobody uses it, free
+ * it. Context: process.
+ */
+int ds_token_add(const struct ds_token_device *dev, const struct ds_token_desc *d, u32 *token);
 void ds_token_end(u32 token);
 
 /*
- * Begin a use, ended by ds_token_drop(), and count it. Context: not an interrupt.
- * Return: as ds_token_get().
+ * Begin a use, ended by ds_token_drop(), and count it with its device. Context: not an
+ * interrupt. Return: as ds_token_get().
  */
-int ds_token_use(u32 token, struct ds_token_desc *d);
+int ds_token_use(const struct ds_token_device *dev, u32 token, struct ds_token_desc *d);
 
 /* Context: any. */
 void ds_token_drop(u32 token);
@@ -47,11 +40,9 @@ void ds_token_drop(u32 token);
  * which its token is looked up. Context: not an interrupt, preemption is off.
  */
 void ds_token_qp_state(u32 token, enum ib_qp_state state);
-void ds_token_qp_posts(u32 token, u32 count);
+void ds_token_qp_posts(const struct ds_token_device *dev, u32 token, u32 count);
 
 /* IB_ACCESS_* of a peer that has DS_ACCESS_*. */
 int ds_token_access(u32 access);
-
-void ds_token_stats_sum(u64 sums[DS_TOKEN_STATS]);
 
 #endif

@@ -129,12 +129,12 @@ static int ds_qp_make_tokens(struct ds_qp *qp, const struct ds_qp_attr *attr)
 				   .qp.pd = ds_token_index(attr->pd_token) };
 	int ret;
 
-	ret = ds_token_add(&cq, &qp->cq_token);
+	ret = ds_token_add(qp->device, &cq, &qp->cq_token);
 	if (ret)
 		return ret;
 	q.qp.scq = ds_token_index(qp->cq_token);
 	q.qp.rcq = q.qp.scq;
-	ret = ds_token_add(&q, &qp->token);
+	ret = ds_token_add(qp->device, &q, &qp->token);
 	if (ret)
 		ds_token_end(qp->cq_token);
 	return ret;
@@ -191,6 +191,7 @@ struct ds_qp *ds_qp_create(const struct ds_qp_attr *attr)
 	qp->failed = attr->failed;
 	qp->stats = attr->stats;
 	qp->ctx = attr->ctx;
+	qp->device = attr->dev->tokens;
 
 	qp->cq = ib_alloc_cq_any(attr->dev->ib, qp, cqes, IB_POLL_WORKQUEUE);
 	if (IS_ERR(qp->cq)) {
@@ -485,7 +486,7 @@ static int ds_chain_try(struct ds_qp *qp, struct ds_chain *chain)
 		ds_stat_add(qp->stats, DS_STAT_WORK_REQUESTS, chain->count);
 	}
 	posted = chain->posted;
-	ds_token_qp_posts(qp->token, posted);
+	ds_token_qp_posts(qp->device, qp->token, posted);
 	/* Behind the unlock a chain in the device may be done, freed, and with it @qp. */
 	spin_unlock_bh(&qp->lock);
 	if (likely(!ret))

@@ -17,6 +17,7 @@
 
 struct ds_chain;
 struct ds_device;
+struct ds_token_device;
 struct ds_stats;
 
 /**
@@ -90,6 +91,7 @@ struct ds_chain {
  * @polling: ds_qp_poll()s at work
  * @pollers: one for its life, one for each ds_qp_poll() and failed post at work
  * @unpolled: completed when there are none
+ * @device: its device in the token cache
  * @token: handle of the queue pair's token
  * @cq_token: handle of the completion queue's token
  */
@@ -114,6 +116,7 @@ struct ds_qp {
 	atomic_t		polling;
 	refcount_t		pollers;
 	struct completion	unpolled;
+	struct ds_token_device	*device;
 	u32			token;
 	u32			cq_token;
 };

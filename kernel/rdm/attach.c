@@ -13,6 +13,7 @@
 #include "attach.h"
 #include "conn.h"
 #include "debug.h"
+#include "device.h"
 #include "msg.h"
 #include "space.h"
 #include "tokens.h"
@@ -198,7 +199,7 @@ static int ds_keyset_add(struct ds_keyset *keys, const struct ds_seg_keys *part)
 		desc.mr.iova = (u64)i << keys->chunk_shift;
 		desc.mr.length = min(1ull << keys->chunk_shift,
 				     keys->length - desc.mr.iova);
-		ret = ds_token_add(&desc, &keys->tokens[i]);
+		ret = ds_token_add(keys->conn->dev->tokens, &desc, &keys->tokens[i]);
 		if (ret)
 			return ret;
 	}

@@ -96,7 +96,7 @@ static int ds_key_create(struct ds_pd *pd, struct ds_key *key, struct page **pag
 	ib_update_fast_reg_key(mr, get_random_u32());
 	desc.mr.lkey = mr->lkey;
 	desc.mr.rkey = mr->rkey;
-	ret = ds_token_add(&desc, &key->token);
+	ret = ds_token_add(pd->dev->tokens, &desc, &key->token);
 	if (ret)
 		goto err_unmap;
 	return 0;

@@ -102,7 +102,7 @@ static int ds_req_key(struct ds_req *req, u64 offset, u32 length, u32 access, u3
 	struct ds_token_desc desc;
 	int ret;
 
-	ret = ds_token_use(token, &desc);
+	ret = ds_token_use(req->keys->conn->dev->tokens, token, &desc);
 	if (ret)
 		return ret;
 	if (!ds_req_allowed(&desc, offset, length, access)) {

@@ -94,6 +94,11 @@ static inline u32 ds_word_gen(u64 word)
 	return (u32)(word >> DS_WORD_GEN_OFF & DS_WORD_GEN_MAX);
 }
 
+static inline u32 ds_word_version(u64 word)
+{
+	return (u32)(word / DS_WORD_VERSION);
+}
+
 /* May a use begin? */
 static inline bool ds_word_is_live(u64 word)
 {
@@ -138,6 +143,12 @@ static inline u32 ds_word_l1_slot(u64 word)
 static inline u32 ds_word_l2_slot(u64 word)
 {
 	return ds_word_slot(word) & ~DS_FROM_L2;
+}
+
+/* The slot of the tier where a token can be read, which is 1 or 2. */
+static inline u32 ds_word_tier_slot(u64 word)
+{
+	return ds_word_tier(word) == 1 ? ds_word_l1_slot(word) : ds_word_l2_slot(word);
 }
 
 /* The same token elsewhere: the next version, in which all else is kept. */

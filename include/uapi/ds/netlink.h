@@ -61,6 +61,18 @@
  * @DS_CMD_RDM_PEER_GET: dump: hosts that may
  * @DS_CMD_RDM_SELFTEST: do: optionally DS_A_VALUE, requests; drives the service with
  *	packets of its own and gives DS_A_PASSED and DS_A_FAILED
+ * @DS_CMD_TOKEN_GET: dump: tokens of the RDMA objects of this host; keys of memory regions
+ *	only for who has CAP_NET_ADMIN in the initial user namespace. It is resumed by index:
+ *	a token that is there all the time is given once, whatever comes and goes
+ * @DS_CMD_TOKEN_STAT_GET: dump: counters of the token cache, one a message: DS_A_DEVICE,
+ *	DS_A_NAME, and DS_A_VALUE or DS_A_HISTOGRAM
+ * @DS_CMD_TOKEN_PARAM_GET: dump: parameters of the token cache: DS_A_NAME, DS_A_SETTING,
+ *	DS_A_LEAST, DS_A_MOST, DS_A_DEFAULT; one with DS_A_LEAST equal to DS_A_MOST is fixed
+ * @DS_CMD_TOKEN_SET: do: DS_A_NAME, DS_A_SETTING
+ * @DS_CMD_TOKEN_IMPORT: do: DS_A_DEVICE, optionally DS_A_OBJECTS, DS_A_PART, DS_A_PARTS:
+ *	objects of other users of a device; the last part puts all parts in the place of
+ *	what was imported of the device before
+ * @DS_CMD_TOKEN_FORGET: do: DS_A_DEVICE; -ENOENT when nothing was imported of it
  */
 enum ds_cmd {
 	DS_CMD_UNSPEC = 0,
@@ -96,9 +108,15 @@ enum ds_cmd {
 	DS_CMD_RDM_PEER_DEL = 30,
 	DS_CMD_RDM_PEER_GET = 31,
 	DS_CMD_RDM_SELFTEST = 32,
+	DS_CMD_TOKEN_GET = 33,
+	DS_CMD_TOKEN_STAT_GET = 34,
+	DS_CMD_TOKEN_PARAM_GET = 35,
+	DS_CMD_TOKEN_SET = 36,
+	DS_CMD_TOKEN_IMPORT = 37,
+	DS_CMD_TOKEN_FORGET = 38,
 };
 
-#define DS_CMD_MAX	DS_CMD_RDM_SELFTEST
+#define DS_CMD_MAX	DS_CMD_TOKEN_FORGET
 
 /**
  * enum ds_attr - attributes; never renumbered
@@ -115,14 +133,15 @@ enum ds_cmd {
  * @DS_A_IPV4: u32, network byte order
  * @DS_A_IPV6: binary, 16
  * @DS_A_PORT: u16, port of the peer's listener
- * @DS_A_STATE: u32, enum ds_peer_state, ds_dev_state or ds_attach_state
+ * @DS_A_STATE: u32, enum ds_peer_state, ds_dev_state or ds_attach_state; of a queue pair
+ *	0 RESET, 1 INIT, 2 RTR, 3 RTS, 4 SQD, 5 SQE, 6 ERR
  * @DS_A_PASSIVE: u8, 1 if the peer connected to us, 0 if we connected to it
  * @DS_A_TIMEOUT_MS: u32, longest wait of the command, default 10 s
  * @DS_A_SEGMENT: u64, number of a segment, never used twice by a host
  * @DS_A_LENGTH: u64, bytes
  * @DS_A_ACCESS: u32, DS_ACCESS_* of ds/ioctl.h; default all
  * @DS_A_NUMA_NODE: s32, default -1
- * @DS_A_NAME: string, at most 31 characters: of a segment, of a counter
+ * @DS_A_NAME: string, at most 31 characters: of a segment, of a counter, of a parameter
  * @DS_A_SPACE: u32, number of a space, at least 1
  * @DS_A_SERVERS: u32, servers of a space, 1 to 1024
  * @DS_A_SERVER_SHIFT: u32, log2 of a server's size, 24 to 40
@@ -134,7 +153,8 @@ enum ds_cmd {
  * @DS_A_VALUE: u64, a counter's value
  * @DS_A_EVENT: u32, enum ds_event
  * @DS_A_ATTACHED: u32, attachers of a segment, or attached servers of a space
- * @DS_A_FLAGS: u32, of a segment: DS_SEG_* of ds/ioctl.h; of a listener: DS_RDM_*
+ * @DS_A_FLAGS: u32, of a segment: DS_SEG_* of ds/ioctl.h; of a listener: DS_RDM_*; of a
+ *	token: DS_TOKEN_PINNED and the others
  * @DS_A_VERSION: string, version of the module
  * @DS_A_LANES: u32, bulk queue pairs to a peer
  * @DS_A_RTT_NS: u64, smoothed round trip of a peer's control messages
@@ -155,11 +175,39 @@ enum ds_cmd {
  * @DS_A_ALLOCATIONS: u64, of a space
  * @DS_A_FREE: u64, bytes of a space that are free
  * @DS_A_LARGEST: u64, bytes of its longest free block
- * @DS_A_GENERATION: u32, of its addresses
+ * @DS_A_GENERATION: u32, of its addresses; of a token
  * @DS_A_TABLE: u64, bytes of its translation
  * @DS_A_SESSIONS: u32, open sessions of a space
  * @DS_A_PASSED: u64, requests of a selftest that were answered rightly
  * @DS_A_FAILED: u64, the others
+ * @DS_A_SETTING: u64, value of a parameter
+ * @DS_A_OBJECTS: binary, at most DS_TOKEN_OBJECTS_MAX struct ds_token_object of ds/token.h
+ * @DS_A_PART: u32, which message of an import it is, from 1, the default
+ * @DS_A_PARTS: u32, how many there are, default 1
+ * @DS_A_TOKEN: u32, handle (ds/token.h)
+ * @DS_A_TYPE: u32, enum ds_token_type
+ * @DS_A_TIER: u32, where a token is: 1 to 3
+ * @DS_A_SLOT: u32, its slot there, of L1 and L2
+ * @DS_A_USES: u32, operations that use it now
+ * @DS_A_WORD_VERSION: u32, 0 to 1023: changes with each move and each write of a token
+ * @DS_A_NUMBER: u32, that the device gave a PD, a CQ or a queue pair
+ * @DS_A_PD: u32, handle of the token of the protection domain, if it is known
+ * @DS_A_LKEY: u32, local key of a memory region, 0 for memory of another host
+ * @DS_A_RKEY: u32, its remote key, 0 if it has none
+ * @DS_A_IOVA: u64, I/O address of its first byte
+ * @DS_A_IB_ACCESS: u32, IB_ACCESS_* of a memory region or of the peer of a queue pair
+ * @DS_A_ENTRIES: u32, of a CQ
+ * @DS_A_VECTOR: u32, its completion vector
+ * @DS_A_QP_TYPE: u32, enum ib_qp_type: 1 GSI, 2 RC, 4 UD
+ * @DS_A_SCQ: u32, handle of the token of the CQ of sends, if it is known
+ * @DS_A_RCQ: u32, likewise of receives
+ * @DS_A_POSTED: u32, work requests posted to a queue pair, modulo 2^16
+ * @DS_A_HISTOGRAM: binary, DS_TOKEN_BUCKETS u64: how often it took 2^i ns and more, but less
+ *	than 2^(i+1); the last one counts all that is longer. A sample: parameter
+ *	LATENCY_SAMPLING
+ * @DS_A_LEAST: u64, smallest value of a parameter
+ * @DS_A_MOST: u64, largest value
+ * @DS_A_DEFAULT: u64, its value after the load of the module
  */
 enum ds_attr {
 	DS_A_UNSPEC = 0,
@@ -217,9 +265,37 @@ enum ds_attr {
 	DS_A_SESSIONS = 52,
 	DS_A_PASSED = 53,
 	DS_A_FAILED = 54,
+	DS_A_SETTING = 55,
+	DS_A_OBJECTS = 56,
+	DS_A_PART = 57,
+	DS_A_PARTS = 58,
+	DS_A_TOKEN = 59,
+	DS_A_TYPE = 60,
+	DS_A_TIER = 61,
+	DS_A_SLOT = 62,
+	DS_A_USES = 63,
+	DS_A_WORD_VERSION = 64,
+	DS_A_NUMBER = 65,
+	DS_A_PD = 66,
+	DS_A_LKEY = 67,
+	DS_A_RKEY = 68,
+	DS_A_IOVA = 69,
+	DS_A_IB_ACCESS = 70,
+	DS_A_ENTRIES = 71,
+	DS_A_VECTOR = 72,
+	DS_A_QP_TYPE = 73,
+	DS_A_SCQ = 74,
+	DS_A_RCQ = 75,
+	DS_A_POSTED = 76,
+	DS_A_HISTOGRAM = 77,
+	DS_A_LEAST = 78,
+	DS_A_MOST = 79,
+	DS_A_DEFAULT = 80,
 };
 
-#define DS_A_MAX	DS_A_FAILED
+#define DS_A_MAX	DS_A_DEFAULT
+
+#define DS_TOKEN_BUCKETS	24	/* of DS_A_HISTOGRAM */
 
 #define DS_RDM_ANSWER_WRITES	(1u << 0)	/* wire version 1: WRITE is answered */
 

@@ -50,6 +50,43 @@ enum ds_token_op {
 #define DS_TOKEN_TYPE_OFF	30
 #define DS_TOKEN_TYPE_BITS	2
 
+/* DS_A_FLAGS of a token. */
+#define DS_TOKEN_PINNED		(1u << 0)	/* it is never moved */
+#define DS_TOKEN_DIRTY		(1u << 1)	/* its home is older */
+#define DS_TOKEN_WIDE		(1u << 2)	/* its description did not fit */
+#define DS_TOKEN_MOVING		(1u << 3)	/* it is on its way to another tier */
+#define DS_TOKEN_FOREIGN	(1u << 4)	/* imported: of another user of the device */
+
+#define DS_TOKEN_NO_PD		0xffffffffu
+
+/**
+ * struct ds_token_object - an RDMA object of another user of a device, to be imported
+ * @length: of an MR: bytes
+ * @type: enum ds_token_type
+ * @number: of a PD, CQ or QP: the device's number; of an MR: 0
+ * @pd: of an MR or QP: number of its PD, DS_TOKEN_NO_PD if it is not known
+ * @lkey: of an MR: local key
+ * @rkey: of an MR: remote key
+ * @entries: of a CQ
+ * @qp_type: of a QP: enum ib_qp_type
+ * @state: of a QP: enum ib_qp_state
+ *
+ * What the type does not have is 0, and @pd of a PD or a CQ DS_TOKEN_NO_PD.
+ */
+struct ds_token_object {
+	__u64 length;
+	__u32 type;
+	__u32 number;
+	__u32 pd;
+	__u32 lkey;
+	__u32 rkey;
+	__u32 entries;
+	__u32 qp_type;
+	__u32 state;
+};
+
+#define DS_TOKEN_OBJECTS_MAX	1024u	/* in a message */
+
 /* File handle: generation 12 | index 20. Generation 0 is never used. */
 #define DS_HANDLE_INDEX_OFF	0
 #define DS_HANDLE_INDEX_BITS	20

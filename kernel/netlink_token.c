@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * DS: the netlink commands and dumps of the token cache.
+ */
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <net/netlink.h>
+#include <uapi/ds/token.h>
+#include "netlink_family.h"
+#include "token_foreign.h"
+#include "token_param.h"
+#include "tokencache/walk.h"
+#include "tokens.h"
+
+/* ---- tokens ---- */
+
+/**
+ * struct ds_dump_token - a token as it is given
+ * @table: in which it stands
+ * @device: whose object it is of
+ * @token: handle
+ * @word: its word of the directory
+ * @desc: what it says
+ * @foreign: it was imported
+ * @keys: the asker may see keys
+ */
+struct ds_dump_token {
+	const struct ds_token_table	*table;
+	const char			*device;
+	u32				token;
+	u64				word;
+	struct ds_token_desc		desc;
+	bool				foreign;
+	bool				keys;
+};
+
+static int ds_put_handle(struct sk_buff *skb, int attr, const struct ds_dump_token *d, u32 index)
+{
+	u64 word;
+	u32 token = index == DS_TOKEN_NONE ? 0 : ds_token_at(d->table, index, &word);
+
+	return token ? nla_put_u32(skb, attr, token) : 0;
+}
+
+static int ds_put_mr(struct sk_buff *skb, const struct ds_dump_token *d)
+{
+	const struct ds_token_desc *mr = &d->desc;
+	int err;
+
+	err = ds_put_handle(skb, DS_A_PD, d, mr->mr.pd) ?:
+	      nla_put_u64_64bit(skb, DS_A_IOVA, mr->mr.iova, DS_A_PAD) ?:
+	      nla_put_u64_64bit(skb, DS_A_LENGTH, mr->mr.length, DS_A_PAD) ?:
+	      nla_put_u32(skb, DS_A_PAGE_SHIFT, mr->mr.page_shift) ?:
+	      nla_put_u32(skb, DS_A_IB_ACCESS, mr->mr.access);
+	if (!err && d->keys)
+		err = nla_put_u32(skb, DS_A_LKEY, mr->mr.lkey) ?:
+		      nla_put_u32(skb, DS_A_RKEY, mr->mr.rkey);
+	return err;
+}
+
+static int ds_put_qp(struct sk_buff *skb, const struct ds_dump_token *d)
+{
+	const struct ds_token_desc *qp = &d->desc;
+
+	return nla_put_u32(skb, DS_A_NUMBER, qp->qp.number) ?:
+	       ds_put_handle(skb, DS_A_PD, d, qp->qp.pd) ?:
+	       nla_put_u32(skb, DS_A_QP_TYPE, qp->qp.qp_type) ?:
+	       nla_put_u32(skb, DS_A_STATE, qp->qp.state) ?:
+	       nla_put_u32(skb, DS_A_IB_ACCESS, qp->qp.access) ?:
+	       ds_put_handle(skb, DS_A_SCQ, d, qp->qp.scq) ?:
+	       ds_put_handle(skb, DS_A_RCQ, d, qp->qp.rcq) ?:
+	       nla_put_u32(skb, DS_A_POSTED, qp->qp.posted);
+}
+
+static int ds_put_object(struct sk_buff *skb, const struct ds_dump_token *d)
+{
+	switch (d->desc.type) {
+	case DS_TOKEN_PD:
+		return nla_put_u32(skb, DS_A_NUMBER, d->desc.pd.number) ?:
+		       nla_put_u32(skb, DS_A_DOMAIN, d->desc.pd.domain);
+	case DS_TOKEN_MR:
+		return ds_put_mr(skb, d);
+	case DS_TOKEN_CQ:
+		return nla_put_u32(skb, DS_A_NUMBER, d->desc.cq.number) ?:
+		       nla_put_u32(skb, DS_A_ENTRIES, d->desc.cq.entries) ?:
+		       nla_put_u32(skb, DS_A_VECTOR, d->desc.cq.vector);
+	default:
+		return ds_put_qp(skb, d);
+	}
+}
+
+static u32 ds_token_flags(const struct ds_dump_token *d)
+{
+	struct ds_token_pack narrow;
+	u32 flags = d->foreign ? DS_TOKEN_FOREIGN : 0;
+
+	if (d->word & DS_WORD_PINNED)
+		flags |= DS_TOKEN_PINNED;
+	if (d->word & DS_WORD_DIRTY)
+		flags |= DS_TOKEN_DIRTY;
+	if (ds_word_is_moving(d->word))
+		flags |= DS_TOKEN_MOVING;
+	if (ds_token_pack(&d->desc, &narrow))
+		flags |= DS_TOKEN_WIDE;
+	return flags;
+}
+
+static int ds_put_token(struct sk_buff *skb, void *object)
+{
+	const struct ds_dump_token *d = object;
+	u32 tier = ds_word_tier(d->word);
+	int err;
+
+	err = nla_put_u32(skb, DS_A_TOKEN, d->token) ?:
+	      nla_put_u32(skb, DS_A_TYPE, d->desc.type) ?:
+	      nla_put_string(skb, DS_A_DEVICE, d->device) ?:
+	      nla_put_u32(skb, DS_A_TIER, tier) ?:
+	      nla_put_u32(skb, DS_A_USES, ds_word_uses(d->word)) ?:
+	      nla_put_u32(skb, DS_A_GENERATION, ds_word_gen(d->word)) ?:
+	      nla_put_u32(skb, DS_A_WORD_VERSION, ds_word_version(d->word)) ?:
+	      nla_put_u32(skb, DS_A_FLAGS, ds_token_flags(d));
+	if (!err && tier < 3)
+		err = nla_put_u32(skb, DS_A_SLOT, ds_word_tier_slot(d->word));
+	return err ?: ds_put_object(skb, d);
+}
+
+/* @number: 0 for our own tokens, else of the device of which they were imported. */
+static int ds_dump_table(struct ds_dump *dump, u32 number, struct ds_token_table *table)
+{
+	long first = (long)number << DS_TOKEN_INDEX_BITS, at;
+	struct ds_dump_token d = { .table = table, .foreign = number,
+				   .keys = netlink_capable(dump->cb->skb, CAP_NET_ADMIN) };
+	const struct ds_token_device *dev;
+	int err = 0;
+
+	for (at = max(first, dump->cb->args[0]);
+	     at < first + ds_token_indices_end(table) && !err; at++) {
+		cond_resched();
+		d.token = ds_token_at(table, at - first, &d.word);
+		if (!d.token || ds_token_get(table, d.token, &d.desc))
+			continue;
+		ds_token_put(table, d.token);
+		dev = ds_token_device_number(number ?: ds_token_device_of(d.token));
+		if (!dev)
+			continue;	/* it is being made */
+		d.device = dev_name(&dev->ib->dev);
+		dump->cb->args[0] = at;
+		dump->index = at;
+		err = ds_dump_object(dump, ds_put_token, &d);
+	}
+	return err;
+}
+
+static int ds_dump_foreign(struct ds_token_device *dev, void *dump)
+{
+	return dev->foreign ? ds_dump_table(dump, dev->number, &dev->foreign->table) : 0;
+}
+
+int ds_dump_tokens(struct ds_dump *dump)
+{
+	int err;
+
+	ds_token_devices_lock();
+	err = ds_dump_table(dump, 0, &ds_tokens.table) ?:
+	      ds_token_device_for_each(ds_dump_foreign, dump);
+	ds_token_devices_unlock();
+	return err;
+}
+
+/* ---- counters ---- */
+
+#define DS_TOKEN_TIERS	3
+
+struct ds_dump_token_stat {
+	const char	*device;
+	const char	*name;
+	u64		value;
+	const u64	*histogram;
+};
+
+static int ds_put_token_stat(struct sk_buff *skb, void *object)
+{
+	const struct ds_dump_token_stat *stat = object;
+	int err;
+
+	err = nla_put_string(skb, DS_A_DEVICE, stat->device) ?:
+	      nla_put_string(skb, DS_A_NAME, stat->name);
+	if (err)
+		return err;
+	if (!stat->histogram)
+		return nla_put_u64_64bit(skb, DS_A_VALUE, stat->value, DS_A_PAD);
+	return nla_put(skb, DS_A_HISTOGRAM, DS_TOKEN_BUCKETS * sizeof(u64), stat->histogram);
+}
+
+/* What a dump of counters needs: how many tokens of each device are where. */
+struct ds_dump_token_stats {
+	struct ds_dump	*dump;
+	u32		tokens[DS_TOKEN_DEVICES][DS_TOKEN_TIERS];
+};
+
+static void ds_count_tokens(struct ds_dump_token_stats *stats)
+{
+	u32 index, end = ds_token_indices_end(&ds_tokens.table), token;
+	u64 word;
+
+	for (index = 0; index < end; index++) {
+		cond_resched();
+		token = ds_token_at(&ds_tokens.table, index, &word);
+		if (token)
+			stats->tokens[ds_token_device_of(token)][ds_word_tier(word) - 1]++;
+	}
+}
+
+static int ds_dump_token_counts(struct ds_token_device *dev, void *ctx)
+{
+	static const char *const places[DS_TOKEN_TIERS] = { "tokens_l1", "tokens_l2", "tokens_l3" };
+	struct ds_dump_token_stats *stats = ctx;
+	struct ds_dump_token_stat stat = { .device = dev_name(&dev->ib->dev) };
+	struct ds_token_counts *sum;
+	int i, err = 0;
+
+	sum = kmalloc(sizeof(*sum), GFP_KERNEL);
+	if (!sum)
+		return -ENOMEM;
+	ds_token_counts_sum(dev, sum);
+	for (i = 0; i < DS_TOKEN_STATS && !err; i++) {
+		stat.name = ds_token_stat_names[i];
+		stat.value = sum->n[i];
+		err = ds_dump_object(stats->dump, ds_put_token_stat, &stat);
+	}
+	for (i = 0; i < DS_TOKEN_TIERS && !err; i++) {
+		stat.name = places[i];
+		stat.value = stats->tokens[dev->number][i];
+		err = ds_dump_object(stats->dump, ds_put_token_stat, &stat);
+	}
+	if (!err) {
+		stat.name = "foreign";
+		stat.value = dev->foreign ? ds_token_count(&dev->foreign->table) : 0;
+		err = ds_dump_object(stats->dump, ds_put_token_stat, &stat);
+	}
+	for (i = 0; i < DS_TOKEN_TIMINGS && !err; i++) {
+		stat.name = ds_token_timing_names[i];
+		stat.histogram = sum->ns[i];
+		err = ds_dump_object(stats->dump, ds_put_token_stat, &stat);
+	}
+	kfree(sum);
+	return err;
+}
+
+int ds_dump_token_stats(struct ds_dump *dump)
+{
+	struct ds_dump_token_stats *stats = kzalloc(sizeof(*stats), GFP_KERNEL);
+	int err;
+
+	if (!stats)
+		return -ENOMEM;
+	stats->dump = dump;
+	ds_token_devices_lock();
+	ds_count_tokens(stats);
+	err = ds_token_device_for_each(ds_dump_token_counts, stats);
+	ds_token_devices_unlock();
+	kfree(stats);
+	return err;
+}
+
+/* ---- parameters ---- */
+
+static int ds_put_token_param(struct sk_buff *skb, void *object)
+{
+	const struct ds_token_param *param = object;
+	u64 value = param->get();
+
+	return nla_put_string(skb, DS_A_NAME, param->name) ?:
+	       nla_put_u64_64bit(skb, DS_A_SETTING, value, DS_A_PAD) ?:
+	       nla_put_u64_64bit(skb, DS_A_LEAST, param->set ? param->least : value, DS_A_PAD) ?:
+	       nla_put_u64_64bit(skb, DS_A_MOST, param->set ? param->most : value, DS_A_PAD) ?:
+	       nla_put_u64_64bit(skb, DS_A_DEFAULT, param->normal, DS_A_PAD);
+}
+
+int ds_dump_token_params(struct ds_dump *dump)
+{
+	int i, err = 0;
+
+	for (i = 0; i < DS_TOKEN_PARAMS && !err; i++)
+		err = ds_dump_object(dump, ds_put_token_param, (void *)&ds_token_params[i]);
+	return err;
+}
+
+static const struct ds_token_param *ds_token_param_named(const struct nlattr *name)
+{
+	int i;
+
+	for (i = 0; i < DS_TOKEN_PARAMS; i++) {
+		if (!nla_strcmp(name, ds_token_params[i].name))
+			return &ds_token_params[i];
+	}
+	return NULL;
+}
+
+int ds_token_set_cmd(struct genl_info *info)
+{
+	struct nlattr *name = info->attrs[DS_A_NAME], *setting = info->attrs[DS_A_SETTING];
+	const struct ds_token_param *param = ds_token_param_named(name);
+	u64 value = nla_get_u64(setting);
+
+	if (!param) {
+		NL_SET_ERR_MSG_ATTR(info->extack, name,
+				    "no parameter has this name; list them for their names");
+		return -ENOENT;
+	}
+	if (!param->set) {
+		NL_SET_ERR_MSG_ATTR(info->extack, name,
+				    "this parameter is fixed; say it when the module is loaded");
+		return -ERANGE;
+	}
+	if (value < param->least || value > param->most) {
+		NL_SET_ERR_MSG_ATTR(info->extack, setting,
+				    "the value is out of range; list the parameters for their ranges");
+		return -ERANGE;
+	}
+	param->set(value);
+	return 0;
+}
+
+/* ---- objects of others ---- */
+
+/* The device of the command; the devices' lock is held. */
+static struct ds_token_device *ds_get_token_device(struct genl_info *info)
+{
+	struct nlattr *name = info->attrs[DS_A_DEVICE];
+	struct ds_token_device *dev = ds_token_device_find(nla_data(name));
+
+	if (!dev)
+		NL_SET_ERR_MSG_ATTR(info->extack, name,
+				    "this host has no RDMA device of this name");
+	return dev;
+}
+
+static const char *ds_import_sentence(int err)
+{
+	switch (err) {
+	case -ESTALE:
+		return "this is not the next part of an import that is under way; begin with part 1";
+	case -EINVAL:
+		return "no RDMA object is like this; see struct ds_token_object";
+	case -EDQUOT:
+		return "a host has at most 262144 imported objects; forget those of another device";
+	default:
+		return NULL;
+	}
+}
+
+static int ds_import_part(struct genl_info *info, const struct ds_token_part *part)
+{
+	struct ds_token_device *dev;
+	int err = -ENODEV;
+
+	ds_token_devices_lock();
+	dev = ds_get_token_device(info);
+	if (dev) {
+		err = ds_token_import(dev, part);
+		info->extack->_msg = ds_import_sentence(err);
+	}
+	ds_token_devices_unlock();
+	return err;
+}
+
+int ds_token_import_cmd(struct genl_info *info)
+{
+	struct nlattr *objects = info->attrs[DS_A_OBJECTS];
+	struct ds_token_part part = {
+		.portid = info->snd_portid,
+		.part = ds_get_u32(info, DS_A_PART, 1),
+		.parts = ds_get_u32(info, DS_A_PARTS, 1),
+	};
+
+	if (part.part > part.parts) {
+		NL_SET_ERR_MSG_ATTR(info->extack, info->attrs[DS_A_PART],
+				    "there are not so many parts; see DS_A_PARTS");
+		return -EINVAL;
+	}
+	if (objects) {
+		if (nla_len(objects) % sizeof(*part.objects)) {
+			NL_SET_ERR_MSG_ATTR(info->extack, objects,
+					    "this is no whole number of struct ds_token_object");
+			return -EINVAL;
+		}
+		part.objects = nla_data(objects);
+		part.count = nla_len(objects) / sizeof(*part.objects);
+	}
+	return ds_import_part(info, &part);
+}
+
+int ds_token_forget_cmd(struct genl_info *info)
+{
+	struct ds_token_device *dev;
+	int err = -ENODEV;
+
+	ds_token_devices_lock();
+	dev = ds_get_token_device(info);
+	if (dev)
+		err = ds_token_forget(dev);
+	if (err == -ENOENT)
+		NL_SET_ERR_MSG_ATTR(info->extack, info->attrs[DS_A_DEVICE],
+				    "nothing was imported of this device");
+	ds_token_devices_unlock();
+	return err;
+}

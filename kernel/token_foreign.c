@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * DS: tokens of RDMA objects that are not ours.
+ */
+#include <linux/slab.h>
+#include "token_device.h"
+#include "token_foreign.h"
+
+static u32 ds_token_foreign;	/* of all devices and imports; under the devices' lock */
+
+void ds_token_import_free(struct ds_token_import *import)
+{
+	if (!import)
+		return;
+	ds_token_foreign -= ds_token_count(&import->table);
+	ds_token_table_destroy(&import->table);
+	xa_destroy(&import->pds);
+	kfree(import);
+}
+
+static struct ds_token_import *ds_token_import_begin(const struct ds_token_part *part)
+{
+	struct ds_token_import *import;
+
+	import = kzalloc(sizeof(*import), GFP_KERNEL);
+	if (!import)
+		return NULL;
+	if (ds_token_table_init(&import->table, DS_TOKEN_FOREIGN_MOST)) {
+		kfree(import);
+		return NULL;
+	}
+	xa_init(&import->pds);
+	import->portid = part->portid;
+	import->parts = part->parts;
+	return import;
+}
+
+static u32 ds_token_import_pd(struct ds_token_import *import, u32 number)
+{
+	void *index = number == DS_TOKEN_NO_PD ? NULL : xa_load(&import->pds, number);
+
+	return index ? xa_to_value(index) : DS_TOKEN_NONE;
+}
+
+/* What the type does not have is not set. */
+static bool ds_token_is_pure(const struct ds_token_object *o)
+{
+	bool mr = o->type == DS_TOKEN_MR, qp = o->type == DS_TOKEN_QP;
+
+	return (mr || qp || o->pd == DS_TOKEN_NO_PD) &&
+	       (mr ? !o->number : !(o->length | o->lkey | o->rkey)) &&
+	       (qp || !(o->qp_type | o->state)) &&
+	       (o->type == DS_TOKEN_CQ || !o->entries);
+}
+
+/* -EINVAL: no such object can be. */
+static int ds_token_describe(struct ds_token_import *import, const struct ds_token_object *o,
+			     struct ds_token_desc *d)
+{
+	if (!ds_token_is_pure(o))
+		return -EINVAL;
+	memset(d, 0, sizeof(*d));
+	d->type = o->type;
+	switch (o->type) {
+	case DS_TOKEN_PD:
+		d->pd.number = o->number;
+		break;
+	case DS_TOKEN_MR:
+		d->mr.lkey = o->lkey;
+		d->mr.rkey = o->rkey;
+		d->mr.length = o->length;
+		d->mr.page_shift = PAGE_SHIFT;
+		d->mr.pd = ds_token_import_pd(import, o->pd);
+		break;
+	case DS_TOKEN_CQ:
+		d->cq.number = o->number;
+		d->cq.entries = o->entries;
+		break;
+	case DS_TOKEN_QP:
+		if (o->qp_type > U16_MAX || o->state > U8_MAX)
+			return -EINVAL;
+		d->qp.number = o->number;
+		d->qp.qp_type = o->qp_type;
+		d->qp.state = o->state;
+		d->qp.pd = ds_token_import_pd(import, o->pd);
+		d->qp.scq = DS_TOKEN_NONE;
+		d->qp.rcq = DS_TOKEN_NONE;
+		break;
+	default:
+		return -EINVAL;
+	}
+	return ds_token_check(d);
+}
+
+static int ds_token_import_one(struct ds_token_import *import, const struct ds_token_object *o)
+{
+	struct ds_token_desc desc;
+	u32 token;
+	int ret;
+
+	if (ds_token_foreign >= DS_TOKEN_FOREIGN_MOST)
+		return -EDQUOT;
+	ret = ds_token_describe(import, o, &desc) ?:
+	      ds_token_create(&import->table, &desc, &token);
+	if (ret)
+		return ret;
+	ds_token_foreign++;
+	if (o->type == DS_TOKEN_PD)
+		ret = xa_err(xa_store(&import->pds, o->number,
+				      xa_mk_value(ds_token_index(token)), GFP_KERNEL));
+	return ret;
+}
+
+static int ds_token_import_part(struct ds_token_import *import, const struct ds_token_part *part)
+{
+	int ret = 0;
+	u32 i;
+
+	for (i = 0; i < part->count && !ret; i++)
+		ret = ds_token_import_one(import, &part->objects[i]);
+	import->part = part->part;
+	return ret;
+}
+
+static bool ds_token_is_next(const struct ds_token_import *import, const struct ds_token_part *part)
+{
+	return import && import->portid == part->portid && import->parts == part->parts &&
+	       import->part + 1 == part->part;
+}
+
+int ds_token_import(struct ds_token_device *dev, const struct ds_token_part *part)
+{
+	int ret;
+
+	if (part->part == 1) {
+		ds_token_import_free(dev->coming);
+		dev->coming = ds_token_import_begin(part);
+		if (!dev->coming)
+			return -ENOMEM;
+	} else if (!ds_token_is_next(dev->coming, part)) {
+		return -ESTALE;
+	}
+
+	ret = ds_token_import_part(dev->coming, part);
+	if (ret) {
+		ds_token_import_free(dev->coming);
+		dev->coming = NULL;
+	} else if (part->part == part->parts) {
+		ds_token_import_free(dev->foreign);
+		dev->foreign = dev->coming;
+		dev->coming = NULL;
+	}
+	return ret;
+}
+
+int ds_token_forget(struct ds_token_device *dev)
+{
+	bool any = dev->foreign || dev->coming;
+
+	ds_token_import_free(dev->foreign);
+	ds_token_import_free(dev->coming);
+	dev->foreign = NULL;
+	dev->coming = NULL;
+	return any ? 0 : -ENOENT;
+}
