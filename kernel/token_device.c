@@ -3,6 +3,7 @@
  * DS: the RDMA devices of the token cache, and what is counted for each.
  */
 #include <linux/gfp.h>
+#include <linux/ktime.h>
 #include <linux/log2.h>
 #include <linux/mutex.h>
 #include <linux/percpu.h>

@@ -6,8 +6,8 @@
 
 #include <linux/bottom_half.h>
 #include <linux/completion.h>
+#include <linux/ktime.h>
 #include <linux/nodemask.h>
-#include <linux/timekeeping.h>
 #include <linux/topology.h>
 #include <rdma/ib_verbs.h>
 #include <uapi/ds/ioctl.h>

@@ -30,6 +30,8 @@ std::string_view word(const std::array<std::string_view, N> &words, uint32_t num
 constexpr std::array<std::string_view, 4> peer_states{"connecting", "up", "refused", "closing"};
 constexpr std::array<std::string_view, 2> dev_states{"used", "refused"};
 constexpr std::array<std::string_view, 4> attach_states{"down", "up", "lost", "revoked"};
+constexpr std::array<std::string_view, 7> qp_states{"reset", "init", "rtr", "rts",
+                                                    "sqd",   "sqe",  "err"};
 constexpr std::array<std::string_view, 9> events{
     "",          "dev-added",   "dev-removed", "peer-up",      "peer-down",
     "seg-added", "seg-removed", "seg-revoked", "attach-state",
@@ -65,6 +67,8 @@ std::string_view Message::state_name() const {
     case DS_CMD_ATTACH_ADD:
     case DS_CMD_ATTACH_GET:
         return word(attach_states, *state);
+    case DS_CMD_TOKEN_GET:
+        return word(qp_states, *state);
     case DS_CMD_EVENT:
         if (get(attr::event) == DS_EVENT_DEV_ADDED)
             return word(dev_states, *state);

@@ -22,6 +22,9 @@ namespace {
 // wait for an answer that was lost.
 constexpr timeval answer_timeout{30, 0};
 
+// More than the longest request has: a part of an import.
+constexpr size_t request_room = 1 << 16;
+
 // Room for bursts of events between two reads.
 constexpr int receive_buffer = 1 << 20;
 
@@ -88,7 +91,7 @@ Result<void> Socket::resolve() {
 }
 
 Result<void> Socket::send(const Message &request, int flags) {
-    std::unique_ptr<nl_msg, decltype(&nlmsg_free)> msg(nlmsg_alloc(), nlmsg_free);
+    std::unique_ptr<nl_msg, decltype(&nlmsg_free)> msg(nlmsg_alloc_size(request_room), nlmsg_free);
     if (!msg)
         return Error::from(ENOMEM);
     if (!genlmsg_put(msg.get(), NL_AUTO_PORT, NL_AUTO_SEQ, family_, 0, NLM_F_REQUEST | flags,

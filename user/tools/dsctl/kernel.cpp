@@ -74,6 +74,13 @@ constexpr struct {
     {DS_CMD_RDM_LISTEN_DEL, ENOENT, "list where packets are received with 'dsctl rdm listen show'"},
     {DS_CMD_RDM_PEER_ADD, EEXIST, "delete it first with 'dsctl rdm peer del ADDR'"},
     {DS_CMD_RDM_PEER_DEL, ENOENT, "list the hosts with 'dsctl rdm peer show'"},
+    {DS_CMD_TOKEN_SET, ENOENT, "list the parameters with 'dsctl token set'"},
+    {DS_CMD_TOKEN_SET, ERANGE, "see the range with 'dsctl token set'"},
+    {DS_CMD_TOKEN_IMPORT, ENODEV, "list the RDMA devices with 'dsctl dev'"},
+    {DS_CMD_TOKEN_IMPORT, ESTALE, "import it again when the other import is done"},
+    {DS_CMD_TOKEN_IMPORT, EDQUOT, "forget another device's with 'dsctl token import DEV --forget'"},
+    {DS_CMD_TOKEN_FORGET, ENODEV, "list the RDMA devices with 'dsctl dev'"},
+    {DS_CMD_TOKEN_FORGET, ENOENT, "import it first with 'dsctl token import'"},
 };
 
 static const char *remedy_of(uint8_t command, int errnum) {

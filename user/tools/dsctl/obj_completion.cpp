@@ -242,7 +242,8 @@ Exit bash(Call &call) {
 }
 
 // What NAMES of a Param stands for: a dump, and the attribute that is typed.
-constexpr std::string_view name_kinds = "domains|nodes|packet-spaces|peers|segments|spaces|targets";
+constexpr std::string_view name_kinds =
+    "devices|domains|nodes|packet-spaces|peers|segments|spaces|targets";
 
 template <class T>
 void add_numbers(std::set<std::string> &names, Kernel &kernel, uint8_t command,
@@ -258,7 +259,10 @@ std::set<std::string> names_of(const Call &call, const std::string &kind) {
     if (auto path = local_file(call.settings); path && kind == "spaces")
         return {std::to_string(describe_local(*path).space)};
     Kernel kernel(call);
-    if (kind == "domains")
+    if (kind == "devices")
+        for (const nl::Message &device : kernel.dump(DS_CMD_DEV_GET, "list the names"))
+            names.insert(device.get_or(attr::device, ""));
+    else if (kind == "domains")
         add_numbers(names, kernel, DS_CMD_DOMAIN_GET, attr::domain);
     else if (kind == "segments")
         add_numbers(names, kernel, DS_CMD_SEG_GET, attr::segment);

@@ -1,15 +1,96 @@
 // SPDX-License-Identifier: Apache-2.0
-// dsctl token: the token cache of this host.
+// dsctl token: the token cache of ds.ko.
 #include "token.hpp"
+#include "top.hpp"
 
 namespace dsctl {
 
 namespace {
 
+constexpr Param device{
+    .name = "--device", .value = "DEV", .help = "only of this RDMA device", .names = "devices"};
+
 const Object token{
     .name = "token",
-    .summary = "the token cache: what is known of RDMA objects, and who is used",
-    .verbs = {token_record_verb()},
+    .summary = "the token cache: short descriptions of RDMA objects in three tiers",
+    .verbs =
+        {
+            {
+                .name = "show",
+                .summary = "Show the tokens.",
+                .params =
+                    {
+                        {.name = "--type",
+                         .value = "TYPE",
+                         .kind = Kind::choice,
+                         .help = "only of this type",
+                         .choices = "pd|mr|cq|qp"},
+                        device,
+                        {.name = "--tier",
+                         .value = "N",
+                         .kind = Kind::number,
+                         .help = "only of this tier",
+                         .min = 1,
+                         .max = 3},
+                    },
+                .examples = {{"token show", "all tokens of this host"},
+                             {"token show --type qp --tier 1", "queue pairs that are in L1"},
+                             {"token show --device rxe0", "objects of one RDMA device"}},
+                .run = token_show,
+                .details = "Keys of memory regions are given with --json, and to administrators "
+                           "only. 'foreign' are objects of other users: see 'token import'.",
+            },
+            {
+                .name = "stat",
+                .summary = "Show what the token cache has counted.",
+                .params = {device},
+                .examples = {{"token stat", "hits, moves and times since the module was loaded"},
+                             {"token stat --device rxe0", "of one RDMA device"}},
+                .run = token_stat,
+                .details = "Times are of a sample of the look-ups: see LATENCY_SAMPLING in 'token "
+                           "set'. Of a time the half of all (P50) and 99 of 100 (P99) took at most "
+                           "what is shown, a power of two.",
+            },
+            {
+                .name = "top",
+                .summary = "Show the tiers at work, again and again.",
+                .params = top_params("devices with the most look-ups first"),
+                .examples = {{"token top", "watch the tiers; q ends it"},
+                             {"token top -b -n 1", "what happens in one second, as text"}},
+                .run = token_top,
+                .details = "Keys: q ends it, s sorts the devices by their look-ups or by their "
+                           "names. With --json each sample is a document of its own, in one line.",
+            },
+            {
+                .name = "set",
+                .summary = "Show the parameters of the token cache, or change one.",
+                .params = {{.name = "NAME=VALUE",
+                            .help = "parameter, and the number that it becomes",
+                            .optional = true}},
+                .examples = {{"token set", "the parameters, their ranges and defaults"},
+                             {"token set MIGRATION_BLOCKING=1",
+                              "who meets a token on its way waits for it"},
+                             {"token set LATENCY_SAMPLING=1", "time each look-up"}},
+                .run = token_set,
+                .details = "One whose smallest value is its largest was fixed when the module was "
+                           "loaded.",
+            },
+            {
+                .name = "import",
+                .summary = "Read the objects of all users of an RDMA device, and list them.",
+                .params = {{.name = "DEV", .help = "RDMA device", .names = "devices"},
+                           {.name = "--forget", .help = "drop what was imported of the device"}},
+                .examples = {{"token import rxe0", "list what 'rdma resource show' counts"},
+                             {"token import rxe0 --forget", "and have it no longer"}},
+                .run = token_import,
+                .details =
+                    "Protection domains, completion queues, memory regions and queue pairs, as the "
+                    "kernel lists them. Those of ds.ko have tokens already ('own'); the others "
+                    "get tokens that are shown as foreign, and that no operation uses. The next "
+                    "import takes their place; they go when the device goes.",
+            },
+                    token_record_verb(),
+        },
 };
 
 const Register registered(token);

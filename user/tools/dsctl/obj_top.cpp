@@ -46,19 +46,57 @@ Exit batch(Call &call, TopSource &source, milliseconds period, uint64_t count) {
     return Exit::ok;
 }
 
-Exit show(Call &call) {
+}  // namespace
+
+std::vector<Param> top_params(std::string_view sort_help) {
+    return {
+        {.name = "--batch",
+         .help = "plain text, one sample behind the other, instead of a screen",
+         .letter = 'b'},
+        {.name = "--count",
+         .value = "N",
+         .kind = Kind::number,
+         .help = "end after N samples",
+         .letter = 'n',
+         .min = 1},
+        {.name = "--delay",
+         .value = "SECONDS",
+         .kind = Kind::seconds,
+         .help = "time between two samples, and that rates are of; 5, or 500ms",
+         .fallback = "1",
+         .letter = 'd',
+         .min = 100,
+         .max = 86400000},
+        {.name = "--sort", .help = sort_help, .letter = 's'},
+    };
+}
+
+static bool wants_text(const Call &call) {
+    return call.has("--batch") || call.out.json();
+}
+
+void need_terminal(const Call &call) {
+    if (!wants_text(call) && !(isatty(STDIN_FILENO) && isatty(STDOUT_FILENO)))
+        throw usage("this command draws on a terminal, and there is none",
+                    "add --batch for plain text, or --json for a program");
+}
+
+Exit run_top(Call &call, TopSource &source) {
     milliseconds period(call.number("--delay"));
     uint64_t count = call.maybe("--count").value_or(UINT64_MAX);
-    bool text = call.has("--batch") || call.out.json();
 
-    if (!text && !(isatty(STDIN_FILENO) && isatty(STDOUT_FILENO)))
-        throw usage("'dsctl top' draws on a terminal, and there is none",
-                    "add --batch for plain text, or --json for a program");
+    if (wants_text(call))
+        return batch(call, source, period, count);
+    return show_on_screen(call, source, period, count);
+}
+
+namespace {
+
+Exit show(Call &call) {
+    need_terminal(call);
     auto path = local_file(call.settings);
     auto source = path ? watch_file(call, *path) : watch_host(call);
-    if (text)
-        return batch(call, *source, period, count);
-    return show_on_screen(call, *source, period, count);
+    return run_top(call, *source);
 }
 
 const Object object{
@@ -67,27 +105,7 @@ const Object object{
     .verbs = {{
         .name = "show",
         .summary = "Show peers, traffic, segments, spaces, memory and programs, again and again.",
-        .params =
-            {
-                {.name = "--batch",
-                 .help = "plain text, one sample behind the other, instead of a screen",
-                 .letter = 'b'},
-                {.name = "--count",
-                 .value = "N",
-                 .kind = Kind::number,
-                 .help = "end after N samples",
-                 .letter = 'n',
-                 .min = 1},
-                {.name = "--delay",
-                 .value = "SECONDS",
-                 .kind = Kind::seconds,
-                 .help = "time between two samples, and that rates are of; 5, or 500ms",
-                 .fallback = "1",
-                 .letter = 'd',
-                 .min = 100,
-                 .max = 86400000},
-                {.name = "--sort", .help = "peers with the most traffic first", .letter = 's'},
-            },
+        .params = top_params("peers with the most traffic first"),
         .examples =
             {
                 {"top", "watch this host; q ends it"},

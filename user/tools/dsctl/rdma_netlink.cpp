@@ -12,6 +12,8 @@
 #include <functional>
 #include <memory>
 
+#include "sysfs.hpp"
+
 namespace dsctl {
 
 namespace {
@@ -77,7 +79,94 @@ bool is_dead_gsi(nlattr *entry) {
            nla_get_u8(fields[RDMA_NLDEV_ATTR_RES_STATE]) == IBV_QPS_ERR;
 }
 
+// Which command lists the objects of a type, and where in its messages they and their numbers are.
+struct List {
+    ds_token_type type;
+    rdma_nldev_command command;
+    rdma_nldev_attr table;
+    rdma_nldev_attr number;
+};
+
+constexpr List lists[] = {
+    {DS_TOKEN_PD, RDMA_NLDEV_CMD_RES_PD_GET, RDMA_NLDEV_ATTR_RES_PD, RDMA_NLDEV_ATTR_RES_PDN},
+    {DS_TOKEN_CQ, RDMA_NLDEV_CMD_RES_CQ_GET, RDMA_NLDEV_ATTR_RES_CQ, RDMA_NLDEV_ATTR_RES_CQN},
+    {DS_TOKEN_MR, RDMA_NLDEV_CMD_RES_MR_GET, RDMA_NLDEV_ATTR_RES_MR, RDMA_NLDEV_ATTR_RES_MRN},
+    {DS_TOKEN_QP, RDMA_NLDEV_CMD_RES_QP_GET, RDMA_NLDEV_ATTR_RES_QP, RDMA_NLDEV_ATTR_RES_LQPN},
+};
+
+uint32_t u32_or(const Attributes &fields, rdma_nldev_attr attr, uint32_t otherwise) {
+    return fields[attr] ? nla_get_u32(fields[attr]) : otherwise;
+}
+
+uint8_t u8_or_zero(const Attributes &fields, rdma_nldev_attr attr) {
+    return fields[attr] ? nla_get_u8(fields[attr]) : uint8_t{0};
+}
+
+std::string owner_of(const Attributes &fields) {
+    if (nlattr *name = fields[RDMA_NLDEV_ATTR_RES_KERN_NAME])
+        return "[" + std::string(nla_get_string(name)) + "]";
+    uint32_t pid = u32_or(fields, RDMA_NLDEV_ATTR_RES_PID, 0);
+    return read_line("/proc/" + std::to_string(pid) + "/comm").value_or(std::to_string(pid));
+}
+
+RdmaObject object_of(const List &list, const Attributes &fields) {
+    RdmaObject found{
+        .object = {}, .number = u32_or(fields, list.number, 0), .owner = owner_of(fields)};
+    ds_token_object &object = found.object;
+
+    object.type = list.type;
+    object.pd = DS_TOKEN_NO_PD;
+    if (list.type == DS_TOKEN_MR || list.type == DS_TOKEN_QP)
+        object.pd = u32_or(fields, RDMA_NLDEV_ATTR_RES_PDN, DS_TOKEN_NO_PD);
+    if (list.type != DS_TOKEN_MR)
+        object.number = found.number;
+    switch (list.type) {
+    case DS_TOKEN_MR:
+        object.lkey = u32_or(fields, RDMA_NLDEV_ATTR_RES_LKEY, 0);
+        object.rkey = u32_or(fields, RDMA_NLDEV_ATTR_RES_RKEY, 0);
+        if (nlattr *length = fields[RDMA_NLDEV_ATTR_RES_MRLEN])
+            object.length = nla_get_u64(length);
+        break;
+    case DS_TOKEN_CQ:
+        object.entries = u32_or(fields, RDMA_NLDEV_ATTR_RES_CQE, 0);
+        break;
+    case DS_TOKEN_QP:
+        object.qp_type = u8_or_zero(fields, RDMA_NLDEV_ATTR_RES_TYPE);
+        object.state = u8_or_zero(fields, RDMA_NLDEV_ATTR_RES_STATE);
+        break;
+    case DS_TOKEN_PD:
+        break;
+    }
+    return found;
+}
+
+bool add_objects(Socket &socket, uint32_t device, const List &list,
+                 std::vector<RdmaObject> &objects) {
+    return socket.dump(list.command, device, [&](const Attributes &attributes) {
+        nlattr *entry;
+        int rest;
+
+        if (attributes[list.table])
+            nla_for_each_nested(entry, attributes[list.table], rest) {
+                Attributes fields;
+                if (nla_parse_nested(fields.data(), RDMA_NLDEV_ATTR_MAX - 1, entry, nullptr) == 0)
+                    objects.push_back(object_of(list, fields));
+            }
+    });
+}
+
 }  // namespace
+
+std::optional<std::vector<RdmaObject>> list_objects(const std::string &device) {
+    std::vector<RdmaObject> objects;
+    Socket socket;
+    auto index = index_of(socket, device);
+
+    for (const List &list : lists)
+        if (!index || !add_objects(socket, *index, list, objects))
+            return std::nullopt;
+    return objects;
+}
 
 std::optional<bool> management_is_dead(const std::string &device) {
     Socket socket;

@@ -43,6 +43,12 @@ std::unique_ptr<TopSource> watch_host(const Call &call);
 // top_file.cpp: the pool in a file.
 std::unique_ptr<TopSource> watch_file(const Call &call, const std::string &path);
 
+// obj_top.cpp: the parameters of a verb that shows samples again and again; throws if it is
+// to draw and there is no terminal; and its work.
+std::vector<Param> top_params(std::string_view sort_help);
+void need_terminal(const Call &call);
+Exit run_top(Call &call, TopSource &source);
+
 // top_screen.cpp: draws samples on the terminal until q, an interrupt, or the last of
 // @p count samples has been shown for its time.
 Exit show_on_screen(const Call &call, TopSource &source, std::chrono::milliseconds period,

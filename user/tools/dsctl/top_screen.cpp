@@ -23,7 +23,7 @@ using Clock = std::chrono::steady_clock;
 // The terminal, as long as this lives. It is given back as it was, also on an error.
 class Screen {
 public:
-    explicit Screen(const Settings &settings);
+    Screen(const Settings &settings, const std::string &command);
     Screen(const Screen &) = delete;
     Screen &operator=(const Screen &) = delete;
     ~Screen();
@@ -34,12 +34,13 @@ private:
     int attribute_of(Style style) const;
     void line(const Row &pieces, int attributes);
 
+    std::string command_;
     SCREEN *screen_;
     bool color_;
     int row_ = 0;
 };
 
-Screen::Screen(const Settings &settings) {
+Screen::Screen(const Settings &settings, const std::string &command) : command_(command) {
     const char *term = std::getenv("TERM"), *no_color = std::getenv("NO_COLOR");
 
     std::setlocale(LC_CTYPE, "");
@@ -96,8 +97,8 @@ void Screen::draw(const View &view, Order order) {
 
     erase();
     row_ = 0;
-    line({order == Order::by_traffic ? "dsctl top: q ends it, s sorts by number"
-                                     : "dsctl top: q ends it, s sorts by traffic"},
+    line({command_ + ": q ends it, s sorts by " +
+          (order == Order::by_traffic ? "number" : "traffic")},
          A_DIM);
     for (const auto &[label, cell] : view.fields)
         fields.push_back({label, cell});
@@ -124,6 +125,13 @@ bool wait_for_key(Clock::time_point time) {
     return !(terminal.revents & (POLLHUP | POLLERR | POLLNVAL));
 }
 
+// "dsctl top", "dsctl token top"
+std::string command_of(const Call &call) {
+    std::string verb(call.verb.name);
+
+    return "dsctl " + std::string(call.object.name) + (verb == "show" ? "" : " " + verb);
+}
+
 }  // namespace
 
 Exit show_on_screen(const Call &call, TopSource &source, std::chrono::milliseconds period,
@@ -134,7 +142,7 @@ Exit show_on_screen(const Call &call, TopSource &source, std::chrono::millisecon
     watch_interrupts();
     source.sample();
     Clock::time_point next = Clock::now() + period;
-    Screen screen(call.settings);
+    Screen screen(call.settings, command_of(call));
     screen.draw(source.view(order), order);
     for (;;) {
         if (!wait_for_key(next))

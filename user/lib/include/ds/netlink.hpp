@@ -123,7 +123,33 @@ constexpr Type type_of() {
     X(TABLE, table, uint64_t)               \
     X(SESSIONS, sessions, uint32_t)         \
     X(PASSED, passed, uint64_t)             \
-    X(FAILED, failed, uint64_t)
+    X(FAILED, failed, uint64_t)             \
+    X(SETTING, setting, uint64_t)           \
+    X(OBJECTS, objects, Bytes)              \
+    X(PART, part, uint32_t)                 \
+    X(PARTS, parts, uint32_t)               \
+    X(TOKEN, token, uint32_t)               \
+    X(TYPE, type, uint32_t)                 \
+    X(TIER, tier, uint32_t)                 \
+    X(SLOT, slot, uint32_t)                 \
+    X(USES, uses, uint32_t)                 \
+    X(WORD_VERSION, word_version, uint32_t) \
+    X(NUMBER, number, uint32_t)             \
+    X(PD, pd, uint32_t)                     \
+    X(LKEY, lkey, uint32_t)                 \
+    X(RKEY, rkey, uint32_t)                 \
+    X(IOVA, iova, uint64_t)                 \
+    X(IB_ACCESS, ib_access, uint32_t)       \
+    X(ENTRIES, entries, uint32_t)           \
+    X(VECTOR, vector, uint32_t)             \
+    X(QP_TYPE, qp_type, uint32_t)           \
+    X(SCQ, scq, uint32_t)                   \
+    X(RCQ, rcq, uint32_t)                   \
+    X(POSTED, posted, uint32_t)             \
+    X(HISTOGRAM, histogram, Bytes)          \
+    X(LEAST, least, uint64_t)               \
+    X(MOST, most, uint64_t)                 \
+    X(DEFAULT, normal, uint64_t)
 
 /// attr::node, attr::segment, ...: typed names for Message::put() and get().
 namespace attr {

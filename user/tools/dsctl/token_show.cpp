@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+// dsctl token show|stat|set.
+#include "token.hpp"
+#include "units.hpp"
+
+namespace dsctl {
+
+namespace {
+
+constexpr struct {
+    uint32_t flag;
+    std::string_view name;
+} flags[] = {
+    {DS_TOKEN_PINNED, "pinned"}, {DS_TOKEN_DIRTY, "dirty"},     {DS_TOKEN_WIDE, "wide"},
+    {DS_TOKEN_MOVING, "moving"}, {DS_TOKEN_FOREIGN, "foreign"},
+};
+
+Json token_json(const nl::Message &token) {
+    Json row = Json::object();
+
+    for (const auto &[name, value] : to_json(token).members()) {
+        if (name == "flags")
+            for (const auto &flag : flags)
+                row[flag.name] = (token.get_or(attr::flags, 0) & flag.flag) != 0;
+        else if (name == "type")
+            row[name] = token_type_name(token.get_or(attr::type, 0));
+        else if (name == "qp_type")
+            row[name] = qp_type_name(token.get_or(attr::qp_type, 0));
+        else
+            row[name] = value;
+    }
+    return row;
+}
+
+std::string flags_text(const nl::Message &token) {
+    std::string text;
+
+    for (const auto &flag : flags)
+        if (token.get_or(attr::flags, 0) & flag.flag)
+            text += (text.empty() ? "" : ",") + std::string(flag.name);
+    return text;
+}
+
+// What is worth knowing of an object, in a few words.
+std::string object_text(const nl::Message &token) {
+    switch (token.get_or(attr::type, 0)) {
+    case DS_TOKEN_PD:
+        return format("domain %u", token.get_or(attr::domain, 0));
+    case DS_TOKEN_MR:
+        return bytes_text(token.get_or(attr::length, 0)) + " at " +
+               hex(token.get_or(attr::iova, 0));
+    case DS_TOKEN_CQ:
+        return format("%u entries", token.get_or(attr::entries, 0));
+    default:
+        return qp_type_name(token.get_or(attr::qp_type, 0)) + " " +
+               std::string(token.state_name()) +
+               format(", %u posted", token.get_or(attr::posted, 0));
+    }
+}
+
+bool is_wanted(const Call &call, const nl::Message &token) {
+    if (call.has("--type") && call.text("--type") != token_type_name(token.get_or(attr::type, 0)))
+        return false;
+    if (call.has("--device") && call.text("--device") != token.get_or(attr::device, ""))
+        return false;
+    return !call.has("--tier") || call.number("--tier") == token.get_or(attr::tier, 0);
+}
+
+Row token_row(const nl::Message &token) {
+    auto number = token.get(attr::number), slot = token.get(attr::slot);
+
+    return {hex(token.get_or(attr::token, 0)),
+            token_type_name(token.get_or(attr::type, 0)),
+            token.get_or(attr::device, "?"),
+            number ? std::to_string(*number) : "-",
+            format("L%u", token.get_or(attr::tier, 0)),
+            slot ? std::to_string(*slot) : "-",
+            std::to_string(token.get_or(attr::uses, 0)),
+            object_text(token),
+            flags_text(token)};
+}
+
+void print_times(const std::string &device, const std::string &name, const TokenHistogram &times,
+                 Call &call, std::vector<Row> &rows) {
+    uint64_t count = count_of(times);
+    double p50 = percentile(times, 0.5), p99 = percentile(times, 0.99);
+    Json buckets = Json::array();
+
+    for (uint64_t bucket : times)
+        buckets.push_back(bucket);
+    call.out.respond({{"device", device},
+                      {"name", name},
+                      {"count", count},
+                      {"p50", p50},
+                      {"p99", p99},
+                      {"buckets", buckets}});
+    rows.push_back({device, name, std::to_string(count), count ? ns_text(p50) : "-",
+                    count ? ns_text(p99) : "-"});
+}
+
+Json parameter_json(const nl::Message &parameter) {
+    return {{"name", parameter.get_or(attr::name, "?")},
+            {"value", parameter.get_or(attr::setting, 0)},
+            {"min", parameter.get_or(attr::least, 0)},
+            {"max", parameter.get_or(attr::most, 0)},
+            {"default", parameter.get_or(attr::normal, 0)}};
+}
+
+Row parameter_row(const nl::Message &parameter) {
+    return {parameter.get_or(attr::name, "?"), std::to_string(parameter.get_or(attr::setting, 0)),
+            std::to_string(parameter.get_or(attr::least, 0)),
+            std::to_string(parameter.get_or(attr::most, 0)),
+            std::to_string(parameter.get_or(attr::normal, 0))};
+}
+
+// Both sides of NAME=VALUE.
+std::pair<std::string, uint64_t> parse_setting(const std::string &text) {
+    size_t sign = text.find('=');
+    auto value = sign == std::string::npos ? std::nullopt : parse_number(text.substr(sign + 1));
+
+    if (!value || sign == 0)
+        throw usage("NAME=VALUE is a parameter and a number, not '" + text + "'",
+                    "list the parameters with 'dsctl token set'");
+    return {text.substr(0, sign), *value};
+}
+
+}  // namespace
+
+Exit token_show(Call &call) {
+    std::vector<Row> rows;
+
+    for (const nl::Message &token : Kernel(call).dump(DS_CMD_TOKEN_GET, "list the tokens")) {
+        if (!is_wanted(call, token))
+            continue;
+        call.out.respond(token_json(token));
+        rows.push_back(token_row(token));
+    }
+    call.out.table({{"TOKEN", true},
+                    {"TYPE"},
+                    {"DEVICE"},
+                    {"NUMBER", true},
+                    {"TIER"},
+                    {"SLOT", true},
+                    {"USES", true},
+                    {"OBJECT", false, true},
+                    {"FLAGS"}},
+                   rows);
+    return Exit::ok;
+}
+
+Exit token_stat(Call &call) {
+    Kernel kernel(call);
+    std::vector<Row> values, times;
+    std::string only = call.text("--device");
+    auto devices = read_token_counters(kernel);
+
+    if (!only.empty() && !devices.contains(only))
+        throw Error(Exit::not_found, "DS-TOK-001", "there are no counters of '" + only + "'",
+                    "list the RDMA devices with 'dsctl dev'");
+    for (const auto &[device, counters] : devices) {
+        if (!only.empty() && device != only)
+            continue;
+        for (const auto &[name, value] : counters.values) {
+            call.out.respond({{"device", device}, {"name", name}, {"value", value}});
+            values.push_back({device, name, std::to_string(value)});
+        }
+        for (const auto &[name, histogram] : counters.times)
+            print_times(device, name, histogram, call, times);
+    }
+    if (call.out.json())
+        return Exit::ok;
+    call.out.table({{"DEVICE"}, {"COUNTER", false, true}, {"VALUE", true}}, values);
+    call.out.line("");
+    call.out.table(
+        {{"DEVICE"}, {"TIME", false, true}, {"SAMPLES", true}, {"P50", true}, {"P99", true}},
+        times);
+    return Exit::ok;
+}
+
+Exit token_set(Call &call) {
+    std::string setting = call.text("NAME=VALUE"), only;
+    std::vector<Row> rows;
+
+    if (!setting.empty()) {
+        auto [name, value] = parse_setting(setting);
+        nl::Message request(DS_CMD_TOKEN_SET);
+        request.put(attr::name, name).put(attr::setting, value);
+        Kernel(call).call(request, "set " + name);
+        only = name;
+    }
+    for (const nl::Message &parameter :
+         Kernel(call).dump(DS_CMD_TOKEN_PARAM_GET, "list the parameters of the token cache")) {
+        if (!only.empty() && parameter.get_or(attr::name, "") != only)
+            continue;
+        call.out.respond(parameter_json(parameter));
+        rows.push_back(parameter_row(parameter));
+    }
+    if (!only.empty())
+        call.out.done(setting + " is set");
+    else
+        call.out.table({{"PARAMETER", false, true},
+                        {"VALUE", true},
+                        {"SMALLEST", true},
+                        {"LARGEST", true},
+                        {"DEFAULT", true}},
+                       rows);
+    return Exit::ok;
+}
+
+}  // namespace dsctl
