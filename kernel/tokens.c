@@ -8,6 +8,7 @@
 #include <linux/completion.h>
 #include <linux/ktime.h>
 #include <linux/nodemask.h>
+#include <linux/sizes.h>
 #include <linux/topology.h>
 #include <rdma/ib_verbs.h>
 #include <uapi/ds/ioctl.h>
@@ -46,7 +47,8 @@ int ds_tokens_init(void)
 	if (ret)
 		return ret;
 	ret = ds_cache_init(&ds_tokens, 1u << DS_TOKEN_INDEX_BITS, ds_token_l1,
-			    DS_POLICY_DEFAULT);
+			    DS_POLICY_DEFAULT, ds_token_l2 * (SZ_1M / DS_L2_PAGE_BYTES),
+			    ds_token_l2_place.node);
 	ds_tokens.table.moved = ds_token_moved;
 	return ret;
 }

@@ -89,7 +89,7 @@ const Object token{
                     "get tokens that are shown as foreign, and that no operation uses. The next "
                     "import takes their place; they go when the device goes.",
             },
-                    token_record_verb(),
+            token_record_verb(),
         },
 };
 
