@@ -3,7 +3,6 @@
  * DS: the token cache.
  */
 #include "cache.h"
-#include "move.h"
 #include "table.h"
 
 /* A revoked token has left its slot, which by now the policy may have given to another. */
@@ -17,7 +16,24 @@ static void slot_left(struct ds_l1 *l1, u32 slot, u32 token)
 	ds_spin_unlock(&c->lock);
 }
 
-int ds_cache_init(struct ds_cache *c, u32 limit, u32 capacity, u32 mode)
+/*
+ * Likewise. A slot that is kept for another reason than that its token was pinned is left to the
+ * change that its token is part of.
+ */
+static void l2_slot_left(struct ds_l2 *l2, u32 slot, u32 token)
+{
+	struct ds_cache *c = container_of(l2, struct ds_cache, table.l2);
+	u64 word = READ_ONCE(*ds_token_word(&c->table, token));
+
+	ds_spin_lock(&c->lock);
+	if (READ_ONCE(ds_l2_slot_of(l2, slot)->token) == token &&
+	    (word & DS_WORD_PINNED || !ds_l2_is_kept(l2, slot)))
+		ds_l2_give(l2, slot);
+	ds_spin_unlock(&c->lock);
+}
+
+int ds_cache_init(struct ds_cache *c, u32 limit, u32 capacity, u32 mode, u32 l2_pages,
+		  int l2_node)
 {
 	int ret;
 
@@ -30,10 +46,19 @@ int ds_cache_init(struct ds_cache *c, u32 limit, u32 capacity, u32 mode)
 	ret = ds_policy_init(&c->policy, capacity, mode);
 	if (ret)
 		goto err_l1;
+	if (l2_pages) {
+		ret = ds_l2_init(&c->table.l2, l2_pages, l2_node);
+		if (ret)
+			goto err_policy;
+	}
+	memset(c->moved, 0, sizeof(c->moved));
 	ds_spin_init(&c->lock);
 	c->table.l1.left = slot_left;
+	c->table.l2.left = l2_slot_left;
 	return 0;
 
+err_policy:
+	ds_policy_destroy(&c->policy);
 err_l1:
 	ds_l1_destroy(&c->table.l1);
 err_table:
@@ -43,6 +68,7 @@ err_table:
 
 u32 ds_cache_destroy(struct ds_cache *c)
 {
+	ds_l2_destroy(&c->table.l2);
 	ds_policy_destroy(&c->policy);
 	ds_l1_destroy(&c->table.l1);
 	return ds_token_table_destroy(&c->table);
@@ -54,6 +80,8 @@ int ds_cache_get(struct ds_cache *c, u32 token, struct ds_token_desc *out)
 
 	if (!ret && out->tier == 1)
 		ds_policy_hit(&c->policy, out->slot);
+	else if (!ret && out->tier == 2)
+		ds_l2_hit(&c->table.l2, out->slot);
 	return ret;
 }
 
@@ -75,6 +103,8 @@ static ds_noinline int look_up(struct ds_cache *c, u32 token, struct ds_token_pa
 	if (ds_word_tier(word) == 1) {
 		ds_l1_hint(&c->table.l1, token, ds_word_l1_slot(word));
 		ds_policy_hit(&c->policy, ds_word_l1_slot(word));
+	} else if (ds_word_tier(word) == 2) {
+		ds_l2_hit(&c->table.l2, ds_word_l2_slot(word));
 	}
 	return (int)ds_word_tier(word);
 }
@@ -89,46 +119,52 @@ int ds_cache_look(struct ds_cache *c, u32 token, struct ds_token_pack *p)
 	return 1;
 }
 
-/*
- * Who is in a slot goes home. That need not be who the policy says: a token that could not go
- * when it was to is still there.
- */
-static int vacate(struct ds_cache *c, u32 slot)
+/* The word of the directory says so, and what chooses who leaves. */
+static int pin_word(struct ds_cache *c, u32 token, bool pinned, u64 *word)
 {
-	u32 token = READ_ONCE(c->table.l1.slots[slot].token);
-	u64 word;
+	u64 *place = ds_token_word(&c->table, token), seen;
+	u32 spins;
 	int ret;
 
-	if (ds_token_find(&c->table, token, &word) || ds_word_tier(word) != 1 ||
-	    ds_word_l1_slot(word) != slot)
-		return 0;
-	ret = ds_move(&c->table, token, 3, 0);
-	return ret == -ESTALE ? 0 : ret;	/* it was revoked, and has left */
+	if (!place)
+		return -EBADF;
+	seen = READ_ONCE(*place);
+	for (spins = 0; spins < DS_TOKEN_SPINS; spins++) {
+		*word = seen & ~DS_WORD_WRITER;
+		ret = ds_word_check(*word, token);
+		if (ret)
+			return ret;
+		if (ds_word_is_moving(*word))
+			return -EBUSY;
+		seen = ds_cmpxchg64(place, *word, pinned ? *word | DS_WORD_PINNED :
+							   *word & ~DS_WORD_PINNED);
+		if (seen == *word)
+			return 0;
+		cpu_relax();
+	}
+	return -EAGAIN;
 }
 
-int ds_cache_miss(struct ds_cache *c, u32 token)
+static void pin_slot(struct ds_cache *c, u32 token, bool pinned, u64 word)
 {
-	u32 slot, victim;
+	u32 slot = ds_word_slot(word);
+
+	if (ds_word_tier(word) == 2)
+		ds_l2_keep(&c->table.l2, slot, pinned);
+	else if (ds_word_tier(word) == 1 &&
+		 ds_policy_key(&c->policy, slot) == ds_token_index(token))
+		ds_policy_pin(&c->policy, slot, pinned);
+}
+
+int ds_cache_pin(struct ds_cache *c, u32 token, bool pinned)
+{
 	u64 word;
 	int ret;
 
 	ds_spin_lock(&c->lock);
-	/* Another miss may have brought it in, and nobody is to leave for nothing. */
-	ret = ds_token_find(&c->table, token, &word);
-	if (!ret && ds_word_tier(word) == 1)
-		ret = -EEXIST;
-	if (ret)
-		goto out;
-	ret = -ENOSPC;
-	slot = ds_policy_miss(&c->policy, ds_token_index(token), &victim);
-	if (slot != DS_POLICY_NONE) {
-		ret = vacate(c, slot);
-		if (!ret)
-			ret = ds_move(&c->table, token, 1, slot);
-		if (ret)
-			ds_policy_forget(&c->policy, slot);
-	}
-out:
+	ret = pin_word(c, token, pinned, &word);
+	if (!ret)
+		pin_slot(c, token, pinned, word);
 	ds_spin_unlock(&c->lock);
 	return ret;
 }

@@ -29,7 +29,7 @@
  * @bytes: of it that are copied
  * @page: of L2, which it leaves or comes to; DS_L2_NONE for a move between L1 and home
  * @slot: that it leaves, in the tier @from
- * @ret: once the change has ended: 0, or why it was not moved
+ * @ret: -EINPROGRESS; once the change has ended 0, or why it was not moved
  */
 struct ds_cache_move {
 	struct ds_move move;
@@ -168,12 +168,13 @@ void ds_cache_miss_abort(struct ds_cache *c, struct ds_cache_change *ch);
  * @now: in ns, monotonic
  * @uses: of tokens, in all, and
  * @load: of what, as ds_policy_tick()
- * @budget: most tokens to be moved
+ * @budget: how often to look at 64 slots of L1 and at 64 of L2, of each of which at most one
+ *	is left; 0: nothing happens
  *
- * Takes the lock, again for each token. Sends to L2 whom the modes of document 001 call idle in L1, home
- * who was idle in L2 while there is no room, and lets counts age.
+ * Takes the lock, again each of these times. Lets counts age. Sends to L2 whom the modes of
+ * document 001 call idle in L1, and home who was idle in L2 while there is no room.
  *
- * Return: number of tokens that were moved; if it is @budget there may be more to do.
+ * Return: number of tokens that were moved.
  */
 u32 ds_cache_tick(struct ds_cache *c, u64 now, u64 uses, const struct ds_policy_load *load,
 		  u32 budget);

@@ -99,8 +99,12 @@ static int copy_blocked(const struct ds_token_table *t, struct ds_move *m)
 
 int ds_move_copy(struct ds_token_table *t, struct ds_move *m)
 {
-	return t->blocking ? copy_blocked(t, m) :
-			     ds_token_copy(t, m->token, &m->word, &m->pack);
+	int ret = t->blocking ? copy_blocked(t, m) :
+				ds_token_copy(t, m->token, &m->word, &m->pack);
+
+	/* Somebody may have been writing. */
+	m->whole = !ret && !(m->word & DS_WORD_WRITER);
+	return ret;
 }
 
 /*
@@ -174,8 +178,8 @@ int ds_move_commit(struct ds_token_table *t, struct ds_move *m)
 	u64 *place = ds_token_word(t, m->token);
 	int ret;
 
-	if (m->word & DS_WORD_WRITER)
-		return -EAGAIN;	/* somebody wrote while it was copied */
+	if (!m->whole)
+		return -EAGAIN;
 	ret = have_alone(place, m);
 	if (!ret) {
 		arrive(t, m);
@@ -222,28 +226,30 @@ static u32 carried(const struct ds_move *m)
 	return m->word & DS_WORD_DIRTY ? sizeof(u64) : 0;
 }
 
-static int move_claimed(struct ds_token_table *t, struct ds_move *m, u32 *copies)
+static int move_claimed(struct ds_token_table *t, struct ds_move *m, u32 *again)
 {
 	u32 commits;
 	int ret;
 
-	for (commits = 0; commits < COMMITS; commits++) {
-		++*copies;
-		ret = ds_move_copy(t, m);
-		if (ret)
-			break;
+	for (commits = 1; ; commits++) {
 		ret = ds_move_commit(t, m);
 		if (ret != -EAGAIN)
 			return ret;
+		if (commits == COMMITS)
+			break;
+		++*again;
+		ret = ds_move_copy(t, m);
+		if (ret)
+			break;
 	}
 	ds_move_abort(t, m);
 	return ret;
 }
 
-int ds_move_end(struct ds_token_table *t, struct ds_move *m, u32 *copies)
+int ds_move_end(struct ds_token_table *t, struct ds_move *m, u32 *again)
 {
 	u32 from = ds_word_tier(m->word);
-	int ret = move_claimed(t, m, copies);
+	int ret = move_claimed(t, m, again);
 
 	if (t->moved)
 		t->moved(m->token, from, ret ? from : m->to, ret ? 0 : carried(m));
@@ -253,9 +259,11 @@ int ds_move_end(struct ds_token_table *t, struct ds_move *m, u32 *copies)
 int ds_move(struct ds_token_table *t, u32 token, u32 to, u32 slot)
 {
 	struct ds_move m;
-	u32 copies = 0;
+	u32 again = 0;
 	int ret;
 
 	ret = ds_move_begin(t, &m, token, to, slot);
-	return ret ? ret : ds_move_end(t, &m, &copies);
+	if (ret)
+		return ret;
+	return ds_move_end(t, &m, &again);
 }

@@ -24,13 +24,15 @@
  * @token: handle
  * @to: tier, 1 to 3
  * @slot: in that tier; not for home
- * @word: as it was when the token was copied last
+ * @whole: @pack is what the token was when its word was @word
+ * @word: its word when it was claimed, or copied last
  * @pack: what was copied
  */
 struct ds_move {
 	u32 token;
 	u32 to;
 	u32 slot;
+	bool whole;
 	u64 word;
 	struct ds_token_pack pack;
 };
@@ -63,12 +65,12 @@ int ds_move_copy(struct ds_token_table *t, struct ds_move *m);
 /**
  * ds_move_commit - the token is there
  * @t: table
- * @m: copied
+ * @m: begun
  *
  * The slot that it left is the caller's. Ends the use: may call done() of who waits for
  * it. Preemption is off, as the token is the mover's alone for some instructions.
  *
- * Return: 0; -EAGAIN if it was written to: copy it again, or abort; -ESTALE when it
+ * Return: 0; -EAGAIN if it was written to, or not copied: copy it, or abort; -ESTALE when it
  * was revoked, which has ended the move: @slot is the caller's.
  */
 int ds_move_commit(struct ds_token_table *t, struct ds_move *m);
@@ -83,14 +85,14 @@ int ds_move_commit(struct ds_token_table *t, struct ds_move *m);
 void ds_move_abort(struct ds_token_table *t, struct ds_move *m);
 
 /**
- * ds_move_end - copy and commit, or abort
+ * ds_move_end - commit, or abort
  * @t: table
  * @m: begun
- * @copies: counts how often it was copied: more than once if it was written to meanwhile
+ * @again: counts how often it was copied for that, as it was written to meanwhile
  *
  * Return: 0, or an error of these, after which the move has ended and @slot is the caller's.
  */
-int ds_move_end(struct ds_token_table *t, struct ds_move *m, u32 *copies);
+int ds_move_end(struct ds_token_table *t, struct ds_move *m, u32 *again);
 
 /**
  * ds_move - all of it at once

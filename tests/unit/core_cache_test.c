@@ -39,7 +39,7 @@ static int setup(void **state)
 	u32 i;
 
 	(void)state;
-	assert_int_equal(ds_cache_init(&cache, TOKENS + 10, CAPACITY, DS_POLICY_DEFAULT), 0);
+	assert_int_equal(ds_cache_init(&cache, TOKENS + 10, CAPACITY, DS_POLICY_DEFAULT, 0, DS_L2_ANYWHERE), 0);
 	for (i = 0; i < TOKENS; i++)
 		tokens[i] = create(i);
 	memset(posted, 0, sizeof(posted));
@@ -102,10 +102,10 @@ static void limits(void **state)
 	struct ds_cache c;
 
 	(void)state;
-	assert_int_equal(ds_cache_init(&c, 0, CAPACITY, DS_POLICY_DEFAULT), -EINVAL);
-	assert_int_equal(ds_cache_init(&c, 10, 0, DS_POLICY_DEFAULT), -EINVAL);
-	assert_int_equal(ds_cache_init(&c, 10, DS_L1_MAX + 1, DS_POLICY_DEFAULT), -EINVAL);
-	assert_int_equal(ds_cache_init(&c, 10, CAPACITY, DS_POLICY_MODES), -EINVAL);
+	assert_int_equal(ds_cache_init(&c, 0, CAPACITY, DS_POLICY_DEFAULT, 0, DS_L2_ANYWHERE), -EINVAL);
+	assert_int_equal(ds_cache_init(&c, 10, 0, DS_POLICY_DEFAULT, 0, DS_L2_ANYWHERE), -EINVAL);
+	assert_int_equal(ds_cache_init(&c, 10, DS_L1_MAX + 1, DS_POLICY_DEFAULT, 0, DS_L2_ANYWHERE), -EINVAL);
+	assert_int_equal(ds_cache_init(&c, 10, CAPACITY, DS_POLICY_MODES, 0, DS_L2_ANYWHERE), -EINVAL);
 }
 
 static void hits_and_misses(void **state)

@@ -100,7 +100,7 @@ static void no_handle(void **state)
 	struct ds_token_pack p;
 
 	(void)state;
-	assert_int_equal(ds_cache_init(&cache, 100, SLOTS, DS_POLICY_DEFAULT), 0);
+	assert_int_equal(ds_cache_init(&cache, 100, SLOTS, DS_POLICY_DEFAULT, 0, DS_L2_ANYWHERE), 0);
 	assert_int_equal(ds_cache_look(&cache, 0, &p), -EBADF);
 	assert_int_equal(ds_cache_look(&cache, ~0u, &p), -EBADF);
 	assert_int_equal(ds_cache_destroy(&cache), 0);

@@ -102,7 +102,8 @@ public:
     explicit Objects(u32 count) : pool(pool_create()), tokens(count) {
         const size_t before = asked_for;
         if (pool == nullptr ||
-            ds_cache_init(&cache, 1U << DS_TOKEN_INDEX_BITS, l1, DS_POLICY_DEFAULT) != 0)
+            ds_cache_init(&cache, 1U << DS_TOKEN_INDEX_BITS, l1, DS_POLICY_DEFAULT, 0,
+                          DS_L2_ANYWHERE) != 0)
             fail("no memory");
         for (u32 i = 0; i < count; i++)
             make(i);

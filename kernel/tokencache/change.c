@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
+/*
+ * DS: tokens that are moved together.
+ */
+#include "change.h"
+#include "table.h"
+
+#define VICTIMS	4u	/* that cannot go, before L2 counts as full */
+
+static bool has_l2(const struct ds_cache *c)
+{
+	return c->table.l2.pages;
+}
+
+static u64 fixed_of(const struct ds_cache *c, u32 token)
+{
+	return READ_ONCE(*ds_token_home_of(&c->table, token));
+}
+
+/* It is read and written where it is until the change ends, unless the table is blocking. */
+static int begin_one(struct ds_cache *c, struct ds_cache_move *m, u32 token, u32 to, u32 slot)
+{
+	int ret = ds_move_begin(&c->table, &m->move, token, to, slot);
+	u64 word = m->move.word;
+
+	if (ret)
+		return ret;
+	m->from = ds_word_tier(word);
+	m->slot = m->from == 1 ? ds_word_l1_slot(word) : ds_word_l2_slot(word);
+	m->bytes = ds_token_words((u8)ds_token_type_of(token)) * (u32)sizeof(u64);
+	m->page = m->from == 2 ? m->slot >> DS_L2_SLOT_BITS :
+		  to == 2 ? slot >> DS_L2_SLOT_BITS : DS_L2_NONE;
+	m->ret = -EINPROGRESS;
+	if (m->from == 2)
+		ds_l2_keep(&c->table.l2, m->slot, true);
+	/* Whether it could be copied is seen in the end. */
+	ds_move_copy(&c->table, &m->move);
+	return 0;
+}
+
+int ds_change_add(struct ds_cache *c, struct ds_cache_change *ch, u32 token, u32 to, u32 slot)
+{
+	int ret = begin_one(c, &ch->moves[ch->count], token, to, slot);
+
+	ch->count += !ret;
+	return ret;
+}
+
+/* ---- who leaves ---- */
+
+/* Who has to leave L2 is sent home. DS_L2_NONE if nobody can go. */
+static u32 l2_vacate(struct ds_cache *c, struct ds_cache_change *ch, u64 fixed)
+{
+	struct ds_l2 *l2 = &c->table.l2;
+	u32 tries, slot;
+	int ret;
+
+	for (tries = 0; tries < VICTIMS; tries++) {
+		slot = ds_l2_victim(l2, fixed);
+		if (slot == DS_L2_NONE)
+			break;
+		ret = ds_change_add(c, ch, READ_ONCE(ds_l2_slot_of(l2, slot)->token), 3, 0);
+		if (!ret)
+			return slot;
+		if (ret == -ESTALE) {	/* it was revoked: who did that finds another one's slot */
+			ds_l2_renew(l2, slot, fixed);
+			return slot;
+		}
+	}
+	return DS_L2_NONE;
+}
+
+/* A slot of L2 for a token; DS_L2_NONE if there is none. */
+static u32 l2_slot_for(struct ds_cache *c, struct ds_cache_change *ch, u32 token)
+{
+	u64 fixed = fixed_of(c, token);
+	u32 slot;
+
+	if (!has_l2(c))
+		return DS_L2_NONE;
+	slot = ds_l2_take(&c->table.l2, fixed);
+	return slot == DS_L2_NONE ? l2_vacate(c, ch, fixed) : slot;
+}
+
+/* It is not the change's if who is in it is still to leave. */
+static void l2_slot_unused(struct ds_cache *c, const struct ds_cache_change *ch, u32 slot)
+{
+	const struct ds_cache_move *last = &ch->moves[ch->count - 1];
+
+	if (!ch->count || last->from != 2 || last->slot != slot)
+		ds_l2_give(&c->table.l2, slot);
+}
+
+static int to_l2(struct ds_cache *c, struct ds_cache_change *ch, u32 token, u32 slot)
+{
+	int ret = ds_change_add(c, ch, token, 2, slot);
+
+	if (ret)
+		l2_slot_unused(c, ch, slot);
+	return ret;
+}
+
+/*
+ * That need not be who the policy says: a token that could not go when it was to is still there.
+ */
+int ds_change_vacate(struct ds_cache *c, struct ds_cache_change *ch, u32 slot)
+{
+	u32 token = READ_ONCE(c->table.l1.slots[slot].token), l2_slot;
+	u64 word;
+	int ret;
+
+	if (ds_token_find(&c->table, token, &word) || ds_word_tier(word) != 1 ||
+	    ds_word_l1_slot(word) != slot)
+		return 0;
+	l2_slot = l2_slot_for(c, ch, token);
+	ret = l2_slot == DS_L2_NONE ? ds_change_add(c, ch, token, 3, 0) :
+				      to_l2(c, ch, token, l2_slot);
+	return ret == -ESTALE ? 0 : ret;	/* it was revoked, and has left */
+}
+
+/* ---- the end of a move ---- */
+
+/* Is the token of a move that was not made still where it was? */
+static bool is_still_there(const struct ds_cache *c, const struct ds_cache_move *m)
+{
+	u64 word;
+
+	return !ds_token_find(&c->table, m->move.token, &word) && ds_word_tier(word) == m->from;
+}
+
+/* Of L2. It may be promised to the next one, which has to give it back then. */
+static void slot_left(struct ds_cache *c, const struct ds_cache_move *m,
+		      const struct ds_cache_move *next)
+{
+	if (next && next->move.to == 2 && next->move.slot == m->slot)
+		ds_l2_renew(&c->table.l2, m->slot, fixed_of(c, next->move.token));
+	else
+		ds_l2_give(&c->table.l2, m->slot);
+}
+
+/* @ours: nobody is in the slot any more. */
+static void slot_reached(struct ds_cache *c, const struct ds_cache_move *m, bool ours)
+{
+	u32 slot = m->move.slot;
+
+	if (m->move.to == 1 && !m->ret)
+		ds_policy_pin(&c->policy, slot, false);
+	else if (m->move.to == 1)
+		ds_policy_forget(&c->policy, slot);
+	else if (m->move.to == 2 && !m->ret)
+		ds_l2_keep(&c->table.l2, slot, false);
+	else if (m->move.to == 2 && ours)
+		ds_l2_give(&c->table.l2, slot);
+}
+
+/* @ret: why it is not made; 0 if nothing is known against it. */
+static int end_one(struct ds_cache *c, struct ds_cache_change *ch, struct ds_cache_move *m, int ret)
+{
+	if (ret)
+		ds_move_abort(&c->table, &m->move);
+	else
+		ret = ds_move_end(&c->table, &m->move, &ch->again);
+	if (!ret)
+		c->moved[m->from][m->move.to]++;
+	return ret;
+}
+
+int ds_change_end(struct ds_cache *c, struct ds_cache_change *ch, int begun)
+{
+	int blocked = 0;	/* why the slot to which it would come is not left */
+	u32 i;
+
+	for (i = 0; i < ch->count; i++) {
+		struct ds_cache_move *m = &ch->moves[i];
+
+		m->ret = end_one(c, ch, m, begun ?: blocked);
+		slot_reached(c, m, !blocked);
+		blocked = m->ret && is_still_there(c, m) ? m->ret : 0;
+		if (m->from == 2 && !blocked)
+			slot_left(c, m, i + 1 < ch->count ? m + 1 : NULL);
+		else if (m->from == 2)
+			ds_l2_keep(&c->table.l2, m->slot, false);
+	}
+	return begun || !ch->count ? begun : ch->moves[ch->count - 1].ret;
+}
+
+/* ---- a miss ---- */
+
+static int into_l1(struct ds_cache *c, struct ds_cache_change *ch, u32 token, u32 slot)
+{
+	struct ds_cache_move in;
+	int ret;
+
+	ds_policy_pin(&c->policy, slot, true);
+	/* The token first, so that it is not sent away from L2. */
+	ret = begin_one(c, &in, token, 1, slot);
+	if (ret) {
+		ds_policy_forget(&c->policy, slot);
+		return ret;
+	}
+	ret = ds_change_vacate(c, ch, slot);
+	ch->moves[ch->count++] = in;
+	return ret;
+}
+
+/* Document 001's rule, in its modes. */
+static bool is_for_l2(const struct ds_policy *p, u32 token)
+{
+	u64 hash = ds_policy_hash(ds_token_index(token));
+
+	return !p->base || ds_sketch_count(&p->base->sketch, hash) >=
+			   p->base->params.promote_to_l2_threshold;
+}
+
+static int into_l2(struct ds_cache *c, struct ds_cache_change *ch, u32 token)
+{
+	u32 slot;
+
+	if (!is_for_l2(&c->policy, token))
+		return -ENOSPC;
+	slot = l2_slot_for(c, ch, token);
+	return slot == DS_L2_NONE ? -ENOSPC : to_l2(c, ch, token, slot);
+}
+
+/* A token that is at home, or in L2. */
+static int check(struct ds_cache *c, u32 token, u64 *word)
+{
+	int ret = ds_token_find(&c->table, token, word);
+
+	if (ret)
+		return ret;
+	if (*word & DS_WORD_PINNED)
+		return -EPERM;
+	/* Another miss may have brought it in, and nobody is to leave for nothing. */
+	if (ds_word_is_moving(*word))
+		return -EBUSY;
+	return ds_word_tier(*word) == 1 ? -EEXIST : 0;
+}
+
+static int miss_begin(struct ds_cache *c, u32 token, struct ds_cache_change *ch)
+{
+	u32 slot, victim;
+	u64 word;
+	int ret = check(c, token, &word);
+
+	if (ret)
+		return ret;
+	ch->count = 0;
+	ch->again = 0;
+	slot = ds_policy_miss(&c->policy, ds_token_index(token), &victim);
+	if (slot != DS_POLICY_NONE)
+		ret = into_l1(c, ch, token, slot);
+	else
+		ret = ds_word_tier(word) == 2 ? -ENOSPC : into_l2(c, ch, token);
+	return ret ? ds_change_end(c, ch, ret) : 0;
+}
+
+static int miss_end(struct ds_cache *c, struct ds_cache_change *ch)
+{
+	int ret = ds_change_end(c, ch, 0);
+
+	return !ret && ch->moves[ch->count - 1].move.to != 1 ? -ENOSPC : ret;
+}
+
+int ds_cache_miss_begin(struct ds_cache *c, u32 token, struct ds_cache_change *ch)
+{
+	int ret;
+
+	ds_spin_lock(&c->lock);
+	ret = miss_begin(c, token, ch);
+	ds_spin_unlock(&c->lock);
+	return ret;
+}
+
+int ds_cache_miss_end(struct ds_cache *c, struct ds_cache_change *ch)
+{
+	int ret;
+
+	ds_spin_lock(&c->lock);
+	ret = miss_end(c, ch);
+	ds_spin_unlock(&c->lock);
+	return ret;
+}
+
+void ds_cache_miss_abort(struct ds_cache *c, struct ds_cache_change *ch)
+{
+	ds_spin_lock(&c->lock);
+	ds_change_end(c, ch, -ECANCELED);
+	ds_spin_unlock(&c->lock);
+}
+
+int ds_cache_miss(struct ds_cache *c, u32 token)
+{
+	struct ds_cache_change ch;
+	int ret;
+
+	ds_spin_lock(&c->lock);
+	ret = miss_begin(c, token, &ch);
+	if (!ret)
+		ret = miss_end(c, &ch);
+	ds_spin_unlock(&c->lock);
+	return ret;
+}

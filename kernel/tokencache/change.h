@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+/*
+ * DS: tokens that are moved together, for the files of the token cache. All under its lock.
+ *
+ * The moves of a change depend on each other: each comes to the slot that the one before it
+ * leaves, if there is one. So a slot has two owners for a while, who is in it and who will be:
+ * nobody else is sent away from it meanwhile, and if its token is revoked the slot is left to
+ * the change (ds_l2_keep(), ds_policy_pin()).
+ */
+#ifndef DS_TOKENCACHE_CHANGE_H
+#define DS_TOKENCACHE_CHANGE_H
+
+#include "cache.h"
+
+/**
+ * ds_change_add - one more token is on its way
+ * @c: cache
+ * @ch: change
+ * @token: any number
+ * @to: tier
+ * @slot: of it, the change's once the move before has ended
+ *
+ * Return: 0, or as ds_move_begin().
+ */
+int ds_change_add(struct ds_cache *c, struct ds_cache_change *ch, u32 token, u32 to, u32 slot);
+
+/**
+ * ds_change_vacate - who is in a slot of L1 is to leave it, for L2 if that has room
+ * @c: cache
+ * @ch: change
+ * @slot: of L1
+ *
+ * Return: 0, also if nobody is; or as ds_move_begin(): the change is to be aborted.
+ */
+int ds_change_vacate(struct ds_cache *c, struct ds_cache_change *ch, u32 slot);
+
+/**
+ * ds_change_end - end all moves
+ * @c: cache
+ * @ch: change
+ * @begun: 0; or why they are to be aborted
+ *
+ * Return: 0; or why the last one was not made.
+ */
+int ds_change_end(struct ds_cache *c, struct ds_cache_change *ch, int begun);
+
+#endif /* DS_TOKENCACHE_CHANGE_H */

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
+/*
+ * DS: what the token cache does as time passes.
+ */
+#include "change.h"
+
+/* One who was idle in L1 goes to L2. */
+static bool demote_from_l1(struct ds_cache *c)
+{
+	struct ds_cache_change ch = { .count = 0 };
+	u32 slot = ds_policy_idle(&c->policy);
+	int ret;
+
+	if (slot == DS_POLICY_NONE)
+		return false;
+	ret = ds_change_vacate(c, &ch, slot);
+	ret = ds_change_end(c, &ch, ret);
+	if (!ret)
+		ds_policy_forget(&c->policy, slot);
+	return !ret && ch.count;
+}
+
+static u64 l2_idle_ns(const struct ds_cache *c)
+{
+	return c->policy.base ? c->policy.base->params.demote_from_l2_idle_ns :
+				DS_POLICY_DEMOTE_FROM_L2_IDLE_NS;
+}
+
+/* One who was idle in L2 goes home, if there is no room. */
+static bool demote_from_l2(struct ds_cache *c, u64 now)
+{
+	struct ds_cache_change ch = { .count = 0 };
+	u32 slot;
+	int ret;
+
+	if (!c->table.l2.pages)
+		return false;
+	slot = ds_l2_idle(&c->table.l2, now, l2_idle_ns(c));
+	if (slot == DS_L2_NONE)
+		return false;
+	ret = ds_change_add(c, &ch, READ_ONCE(ds_l2_slot_of(&c->table.l2, slot)->token), 3, 0);
+	return !ds_change_end(c, &ch, ret);
+}
+
+u32 ds_cache_tick(struct ds_cache *c, u64 now, u64 uses, const struct ds_policy_load *load,
+		  u32 budget)
+{
+	u32 i, moved = 0;
+
+	for (i = 0; i < budget; i++) {
+		ds_spin_lock(&c->lock);
+		if (!i)
+			ds_policy_tick(&c->policy, now, uses, load);
+		moved += demote_from_l1(c);
+		moved += demote_from_l2(c, now);
+		ds_spin_unlock(&c->lock);
+	}
+	return moved;
+}
