@@ -1,0 +1,646 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The token cache with L2: who is sent where, at once and in two halves, by itself and as time
+ * passes; what is pinned; and that each token is what it is wherever it is.
+ */
+#include "core_rdm.h"
+
+#include "tokencache/ghost.c"
+#include "tokencache/shadow.c"
+#include "tokencache/sketch.c"
+#include "tokencache/policy_queue.c"
+#include "tokencache/policy.c"
+#include "tokencache/policy_001.c"
+#include "tokencache/wide.c"
+#include "tokencache/l1.c"
+#include "tokencache/l2.c"
+#include "tokencache/token.c"
+#include "tokencache/cache.c"
+#include "tokencache/inline.h"
+#include "tokencache/table.h"
+
+enum { CAPACITY = 64, TOKENS = 3000 };
+
+static struct ds_cache cache;
+static u32 tokens[TOKENS];
+static u16 posted[TOKENS];
+
+static u32 create(u32 i)
+{
+	struct ds_token_desc d;
+	u32 token;
+
+	memset(&d, 0, sizeof(d));
+	d.type = DS_TOKEN_QP;
+	d.qp.number = i + 1;
+	d.qp.pd = i % 3 ? 1 : i;	/* most are neighbours */
+	assert_int_equal(ds_token_create(&cache.table, &d, &token), 0);
+	return token;
+}
+
+static void start(u32 mode, u32 l2_pages)
+{
+	u32 i;
+
+	assert_int_equal(ds_cache_init(&cache, TOKENS + 10, CAPACITY, mode, l2_pages,
+				       DS_L2_ANYWHERE), 0);
+	for (i = 0; i < TOKENS; i++)
+		tokens[i] = create(i);
+	memset(posted, 0, sizeof(posted));
+}
+
+static void end(u32 token)
+{
+	assert_int_equal(ds_token_revoke(&cache.table, token, NULL), 0);
+	ds_token_free(&cache.table, token);
+}
+
+static void stop(void)
+{
+	u32 i;
+
+	for (i = 0; i < TOKENS; i++)
+		end(tokens[i]);
+	assert_int_equal(cache.table.l2.used, 0);
+	assert_int_equal(ds_cache_destroy(&cache), 0);
+}
+
+static u64 word_of(u32 token)
+{
+	u64 word;
+
+	assert_int_equal(ds_token_find(&cache.table, token, &word), 0);
+	return word;
+}
+
+static u32 tier_of(u32 i)
+{
+	return ds_word_tier(word_of(tokens[i]));
+}
+
+/* Copy it, and check that it is what it is. The tier where it was found. */
+static u32 get(u32 i)
+{
+	struct ds_token_desc d;
+
+	assert_int_equal(ds_cache_get(&cache, tokens[i], &d), 0);
+	assert_int_equal(d.qp.number, i + 1);
+	assert_int_equal(d.qp.posted, posted[i]);
+	ds_token_put(&cache.table, tokens[i]);
+	return d.tier;
+}
+
+/* A use as the module makes one. */
+static u32 use(u32 i)
+{
+	u32 tier = get(i);
+
+	if (tier != 1)
+		ds_cache_miss(&cache, tokens[i]);
+	return tier;
+}
+
+static void post(u32 i)
+{
+	assert_int_equal(ds_token_add_posted(&cache.table, tokens[i], 3), 0);
+	posted[i] += 3;
+}
+
+/*
+ * Each slot has at most one token, who is in a tier by its word is in that slot, nobody is
+ * on its way or in use, and L2 knows whose its slots are.
+ */
+static void check_all(u32 in[4])
+{
+	u32 i, slot, owner[CAPACITY] = { 0 };
+
+	memset(in, 0, 4 * sizeof(in[0]));
+	for (i = 0; i < TOKENS; i++) {
+		u64 word = word_of(tokens[i]);
+		u32 tier = ds_word_tier(word);
+
+		assert_false(ds_word_is_moving(word));
+		assert_int_equal(ds_word_uses(word), 0);
+		in[tier]++;
+		slot = ds_word_slot(word);
+		if (tier == 1) {
+			assert_int_equal(owner[slot], 0);
+			owner[slot] = tokens[i];
+			assert_int_equal(cache.table.l1.slots[slot].token, tokens[i]);
+		} else if (tier == 2) {
+			assert_int_equal(ds_l2_slot_of(&cache.table.l2, slot)->token, tokens[i]);
+			assert_int_equal(ds_l2_is_kept(&cache.table.l2, slot),
+					 !!(word & DS_WORD_PINNED));
+		}
+	}
+	if (cache.table.l2.pages)
+		assert_int_equal(cache.table.l2.used, in[2]);
+}
+
+static void memory(void **state)
+{
+	int allocs, ret;
+
+	(void)state;
+	for (allocs = 0; allocs < 100; allocs++) {
+		allocs_left = allocs;
+		ret = ds_cache_init(&cache, 100, CAPACITY, DS_POLICY_DEFAULT, 2, DS_L2_ANYWHERE);
+		if (!ret)
+			break;
+		assert_int_equal(ret, -ENOMEM);
+		assert_int_equal(allocs_held, 0);
+	}
+	allocs_left = -1;
+	assert_in_range(allocs, 8, 99);
+	assert_int_equal(ds_cache_destroy(&cache), 0);
+	assert_int_equal(allocs_held, 0);
+	assert_int_equal(ds_cache_init(&cache, 100, CAPACITY, DS_POLICY_DEFAULT,
+				       DS_L2_PAGES_MAX + 1, DS_L2_ANYWHERE), -EINVAL);
+}
+
+/* Who leaves L1 is in L2, and who leaves that is at home. */
+static void down_the_tiers(void **state)
+{
+	u32 i, in[4];
+
+	(void)state;
+	start(DS_POLICY_DEFAULT, 1);
+	for (i = 0; i < 500; i++)
+		assert_int_equal(use(i), 3);
+	check_all(in);
+	assert_int_equal(in[1], CAPACITY);
+	assert_int_equal(in[2], 500 - CAPACITY);
+	for (i = 0; i < TOKENS; i++)
+		use(i);
+	check_all(in);
+	assert_int_equal(in[1], CAPACITY);
+	assert_int_equal(in[2], DS_L2_MIXED_SLOTS);
+	assert_true(cache.moved[3][1] + cache.moved[3][2] + cache.moved[2][1] >= TOKENS);
+	assert_int_equal(cache.moved[1][3], 0);
+	assert_int_equal(cache.moved[1][2] + cache.moved[3][2] - cache.moved[2][3] - cache.moved[2][1],
+			 DS_L2_MIXED_SLOTS);
+	stop();
+}
+
+static void without_l2(void **state)
+{
+	u32 i, in[4];
+
+	(void)state;
+	start(DS_POLICY_DEFAULT, 0);
+	for (i = 0; i < TOKENS; i++)
+		use(i);
+	check_all(in);
+	assert_int_equal(in[1], CAPACITY);
+	assert_int_equal(in[2], 0);
+	assert_int_equal(ds_cache_tick(&cache, 1ull << 40, 1000, NULL, 100), 0);
+	stop();
+}
+
+/* Nothing that is written is lost, whoever goes and comes, and however. */
+static void random_uses(void **state)
+{
+	u64 n, steps = random_steps() / 2;
+	u32 found[4] = { 0 }, in[4];
+
+	(void)state;
+	start(DS_POLICY_DEFAULT, 2);
+	for (n = 0; n < steps; n++) {
+		u32 i = random_below(random_below(2) ? TOKENS / 10 : TOKENS);
+
+		found[use(i)]++;
+		if (random_below(2))
+			post(i);
+		if (!random_below(32)) {
+			end(tokens[i]);
+			posted[i] = 0;
+			tokens[i] = create(i);
+		}
+		if (!random_below(64))
+			ds_cache_pin(&cache, tokens[i], random_below(8) == 0);
+		if (!random_below(50))
+			ds_cache_tick(&cache, n * 20000, n, NULL, 4);
+		if (!(n % 5000))
+			check_all(in);
+	}
+	check_all(in);
+	print_message("# found in L1 %u, in L2 %u, at home %u\n", found[1], found[2], found[3]);
+	assert_true(found[1] > n / 50 && found[2] > n / 4 && found[3] > n / 50);
+	stop();
+}
+
+/* ---- in two halves ---- */
+
+static struct ds_cache_change ch;
+
+static void fill_tiers(void)
+{
+	u32 i;
+
+	for (i = 0; i < TOKENS / 2; i++)
+		use(i);
+}
+
+/* A token for which three have to move. */
+static u32 begin_three(void)
+{
+	u32 i;
+
+	for (i = TOKENS - 1; i; i--) {
+		if (tier_of(i) != 3 || ds_cache_miss_begin(&cache, tokens[i], &ch))
+			continue;
+		if (ch.count == 3)
+			return i;
+		ds_cache_miss_end(&cache, &ch);
+	}
+	fail();
+	return 0;
+}
+
+static void expect_move(u32 i, u32 token, u32 from, u32 to)
+{
+	assert_int_equal(ch.moves[i].from, from);
+	assert_int_equal(ch.moves[i].move.to, to);
+	assert_int_equal(ch.moves[i].bytes, 16);
+	assert_int_equal(ch.moves[i].page == DS_L2_NONE, from != 2 && to != 2);
+	if (token)
+		assert_int_equal(ch.moves[i].move.token, token);
+}
+
+static u32 number_of(u32 token)
+{
+	u32 i;
+
+	for (i = 0; tokens[i] != token; i++)
+		;
+	return i;
+}
+
+static void two_halves(void **state)
+{
+	u32 i, k, who[3], in[4], again;
+
+	(void)state;
+	start(DS_POLICY_DEFAULT, 1);
+	fill_tiers();
+	for (again = 0; again < 3; again++) {
+		i = begin_three();
+		expect_move(0, 0, 2, 3);
+		expect_move(1, 0, 1, 2);
+		expect_move(2, tokens[i], 3, 1);
+		for (k = 0; k < 3; k++) {
+			who[k] = number_of(ch.moves[k].move.token);
+			assert_int_equal(get(who[k]), ch.moves[k].from);
+			assert_true(ds_word_is_moving(word_of(tokens[who[k]])));
+			assert_int_equal(ds_cache_miss(&cache, tokens[who[k]]), -EBUSY);
+			assert_int_equal(ds_cache_pin(&cache, tokens[who[k]], true), -EBUSY);
+			if (again)
+				post(who[k]);
+		}
+		if (again == 2) {
+			ds_cache_miss_abort(&cache, &ch);
+			for (k = 0; k < 3; k++)
+				assert_int_equal(get(who[k]), ch.moves[k].from);
+		} else {
+			assert_int_equal(ds_cache_miss_end(&cache, &ch), 0);
+			assert_int_equal(ch.again, again ? 3 : 0);
+			for (k = 0; k < 3; k++) {
+				assert_int_equal(get(who[k]), ch.moves[k].move.to);
+				assert_int_equal(ch.moves[k].ret, 0);
+			}
+		}
+		for (k = 0; k < 3; k++)
+			assert_int_equal(ds_word_uses(word_of(tokens[who[k]])), 0);
+	}
+	/* Who was to go in vain is in a slot of which the policy knows nothing: the next one sends it on. */
+	for (i = 0; i < TOKENS; i++)
+		use(i);
+	check_all(in);
+	assert_int_equal(in[1], CAPACITY);
+	assert_int_equal(in[2], DS_L2_MIXED_SLOTS);
+	stop();
+}
+
+static u32 told;
+
+static void tell(struct ds_token_idle *idle)
+{
+	(void)idle;
+	told++;
+}
+
+static struct ds_token_idle waiter = { .done = tell };
+
+/* Each of the three revoked in between, and several of them: only that one does not come. */
+static void revoked_between(void **state)
+{
+	u32 mask, k, who[3], in[4];
+
+	(void)state;
+	start(DS_POLICY_DEFAULT, 1);
+	fill_tiers();
+	for (mask = 1; mask < 16; mask++) {
+		bool abort = mask & 8;
+
+		begin_three();
+		told = 0;
+		for (k = 0; k < 3; k++) {
+			who[k] = number_of(ch.moves[k].move.token);
+			if (mask >> k & 1)
+				assert_int_equal(ds_token_revoke(&cache.table, tokens[who[k]], &waiter),
+						 -EINPROGRESS);
+		}
+		assert_int_equal(told, 0);
+		if (abort)
+			ds_cache_miss_abort(&cache, &ch);
+		else
+			assert_int_equal(ds_cache_miss_end(&cache, &ch), mask & 4 ? -ESTALE : 0);
+		assert_int_equal(told, (mask & 1) + (mask >> 1 & 1) + (mask >> 2 & 1));
+		for (k = 0; k < 3; k++) {
+			if (!(mask >> k & 1)) {
+				assert_int_equal(get(who[k]), abort ? ch.moves[k].from :
+								      ch.moves[k].move.to);
+				continue;
+			}
+			assert_int_equal(ds_token_hold(&cache.table, tokens[who[k]]), -ESTALE);
+			ds_token_free(&cache.table, tokens[who[k]]);
+			tokens[who[k]] = create(who[k]);
+			posted[who[k]] = 0;
+		}
+		check_all(in);
+	}
+	stop();
+}
+
+/* Two misses at the same time have nothing in common. */
+static void many_at_once(void **state)
+{
+	enum { AT_ONCE = 20 };
+	struct ds_cache_change changes[AT_ONCE];
+	u32 i, n, k, round, seen, in[4];
+
+	(void)state;
+	start(DS_POLICY_DEFAULT, 1);
+	fill_tiers();
+	for (round = 0; round < 200; round++) {
+		for (n = 0; n < AT_ONCE;) {
+			i = random_below(TOKENS);
+			n += !ds_cache_miss_begin(&cache, tokens[i], &changes[n]);
+		}
+		for (i = 0, seen = 0; i < AT_ONCE; i++) {
+			for (k = 0; k < changes[i].count; k++, seen++)
+				post(number_of(changes[i].moves[k].move.token));
+		}
+		assert_in_range(seen, AT_ONCE, 3 * AT_ONCE);
+		for (i = AT_ONCE; i--;) {
+			if (random_below(4))
+				ds_cache_miss_end(&cache, &changes[i]);
+			else
+				ds_cache_miss_abort(&cache, &changes[i]);
+		}
+		check_all(in);
+		for (i = 0; i < TOKENS; i++)
+			get(i);
+	}
+	for (i = 0; i < TOKENS; i++)
+		use(i);
+	check_all(in);
+	assert_int_equal(in[1], CAPACITY);
+	assert_int_equal(in[2], DS_L2_MIXED_SLOTS);
+	stop();
+}
+
+/* ---- who does not go ---- */
+
+static void hold_all(u32 tier, bool hold)
+{
+	u32 i, n;
+
+	for (i = 0; i < TOKENS; i++)
+		for (n = 0; tier_of(i) == tier && n < DS_WORD_USES_MAX - 1; n++) {
+			if (hold)
+				assert_int_equal(ds_token_hold(&cache.table, tokens[i]), 0);
+			else
+				ds_token_put(&cache.table, tokens[i]);
+		}
+}
+
+/* Nobody in L2 can leave it: it counts as full, and L1 and the home do without. */
+static void l2_cannot_go(void **state)
+{
+	u32 i, in[4];
+	u64 home;
+
+	(void)state;
+	start(DS_POLICY_DEFAULT, 1);
+	for (i = 0; i < TOKENS; i++)
+		use(i);
+	home = cache.moved[1][3];
+	hold_all(2, true);
+	for (i = 0; i < TOKENS; i++)
+		if (tier_of(i) == 3)
+			use(i);
+	assert_true(cache.moved[1][3] > home + 100);
+	hold_all(2, false);
+	check_all(in);
+	assert_int_equal(in[1], CAPACITY);
+	assert_int_equal(in[2], DS_L2_MIXED_SLOTS);
+	stop();
+}
+
+/* Nobody in L1: its slots are lost for as long, and L2 is not. */
+static void l1_cannot_go(void **state)
+{
+	u32 i, in[4];
+
+	(void)state;
+	start(DS_POLICY_DEFAULT, 1);
+	for (i = 0; i < 1000; i++)
+		use(i);
+	hold_all(1, true);
+	for (i = 0; i < TOKENS; i++)
+		if (tier_of(i) != 1)
+			assert_int_not_equal(ds_cache_miss(&cache, tokens[i]), 0);
+	hold_all(1, false);
+	check_all(in);
+	assert_int_equal(in[1], CAPACITY);
+	for (i = 0; i < TOKENS; i++)
+		use(i);
+	check_all(in);
+	assert_int_equal(in[2], DS_L2_MIXED_SLOTS);
+	stop();
+}
+
+static void pinned(void **state)
+{
+	u32 i, in[4], l1[CAPACITY], n = 0;
+
+	(void)state;
+	start(DS_POLICY_DEFAULT, 1);
+	for (i = 0; i < 1000; i++)
+		use(i);
+	assert_int_equal(ds_cache_pin(&cache, tokens[0] + 12345 * DS_TOKEN_PAGE, true), -EBADF);
+	assert_int_equal(ds_cache_pin(&cache, tokens[2999], true), 0);	/* at home */
+	assert_int_equal(ds_cache_miss(&cache, tokens[2999]), -EPERM);
+	assert_int_equal(ds_cache_pin(&cache, tokens[2999], true), 0);
+	for (i = 0; i < 1000; i++) {
+		if (tier_of(i) == 1)
+			l1[n++] = i;
+		if (tier_of(i) == 1 || i % 2)
+			assert_int_equal(ds_cache_pin(&cache, tokens[i], true), 0);
+	}
+	assert_int_equal(n, CAPACITY);
+	check_all(in);
+	for (i = 0; i < TOKENS; i++)	/* all of L1 is pinned: it is refused, and all go to L2 */
+		if (tier_of(i) == 3)
+			assert_int_equal(ds_cache_miss(&cache, tokens[i]),
+					 word_of(tokens[i]) & DS_WORD_PINNED ? -EPERM : -ENOSPC);
+	check_all(in);
+	for (i = 0; i < CAPACITY; i++)
+		assert_int_equal(tier_of(l1[i]), 1);
+	for (i = 0, n = 0; i < 1000; i++)
+		n += i % 2 && tier_of(i) == 2;
+	assert_true(n > 200);
+	assert_int_equal(tier_of(2999), 3);
+	/* One is let go, and that is where the next one comes. */
+	assert_int_equal(ds_cache_pin(&cache, tokens[l1[7]], false), 0);
+	for (i = 0; i < 100; i++)
+		use(1500 + i);
+	assert_int_not_equal(tier_of(l1[7]), 1);
+	/* What is pinned is revoked as any other, and its place is given on. */
+	for (i = 0; i < TOKENS; i++) {
+		if (word_of(tokens[i]) & DS_WORD_PINNED) {
+			end(tokens[i]);
+			tokens[i] = create(i);
+		}
+	}
+	for (i = 0; i < TOKENS; i++)
+		use(i);
+	check_all(in);
+	assert_int_equal(in[1], CAPACITY);
+	assert_int_equal(in[2], DS_L2_MIXED_SLOTS);
+	stop();
+}
+
+/* ---- the rules of document 001 ---- */
+
+static const struct ds_policy_load no_load;
+
+static void tick(u64 now, u32 budget)
+{
+	ds_cache_tick(&cache, now, 0, &no_load, budget);
+}
+
+static void promotion_001(void **state)
+{
+	u32 i;
+
+	(void)state;
+	start(DS_POLICY_LITERAL_001, 1);
+	for (i = 1; i < DS_POLICY_PROMOTE_TO_L2_THRESHOLD; i++) {
+		use(1);
+		assert_int_equal(tier_of(1), 3);
+	}
+	use(1);
+	assert_int_equal(tier_of(1), 2);
+	for (i++; i < DS_POLICY_PROMOTE_TO_L1_THRESHOLD; i++) {
+		use(1);
+		assert_int_equal(tier_of(1), 2);
+	}
+	use(1);
+	assert_int_equal(tier_of(1), 1);
+	assert_int_equal(cache.table.l2.used, 0);
+	stop();
+}
+
+/* From home to L1 at once, if L2 has no room for it. */
+static void promotion_001_direct(void **state)
+{
+	u32 i;
+
+	(void)state;
+	start(DS_POLICY_LITERAL_001, 0);
+	for (i = 0; i < DS_POLICY_PROMOTE_TO_L1_THRESHOLD; i++) {
+		assert_int_equal(tier_of(1), 3);
+		use(1);
+	}
+	assert_int_equal(tier_of(1), 1);
+	assert_int_equal(cache.moved[3][1], 1);
+	stop();
+}
+
+/* From L1 to L2 after 1 ms without a use, from L2 only if that is full. */
+static void demotion_001(void **state)
+{
+	u64 now = 1 << 20;
+	u32 i, n;
+
+	(void)state;
+	start(DS_POLICY_LITERAL_001, 1);
+	tick(now, 4);
+	for (i = 0; i < 20; i++)
+		for (n = 0; n < DS_POLICY_PROMOTE_TO_L1_THRESHOLD; n++)
+			use(i);
+	post(7);
+	for (i = 0; i < 20; i++)
+		assert_int_equal(tier_of(i), 1);
+	tick(now + 900000, 100);
+	for (i = 0; i < 20; i++)
+		assert_int_equal(tier_of(i), 1);
+	for (i = 0; i < 10; i++)
+		use(i);
+	tick(now + 1200000, 3);
+	for (i = 10, n = 0; i < 20; i++)
+		n += tier_of(i) == 2;
+	assert_int_equal(n, 3);		/* as many as it may */
+	tick(now + 1200000, 100);
+	for (i = 0; i < 20; i++)
+		assert_int_equal(tier_of(i), i < 10 ? 1 : 2);
+	use(7);
+	use(17);
+	/* Idle, but in nobody's way. */
+	for (n = 1; n < 20; n++)
+		tick(now + n * 11000000, 100);
+	for (i = 0; i < 20; i++)
+		assert_int_equal(tier_of(i), 2);
+	/* All others are used enough for L2. */
+	for (i = 20; i < TOKENS; i++)
+		for (n = 0; n < DS_POLICY_PROMOTE_TO_L2_THRESHOLD; n++)
+			use(i);
+	assert_true(cache.moved[2][3] > 0);
+	n = cache.table.l2.used;
+	tick(now + 300000000, 100);
+	assert_int_equal(cache.table.l2.used, n);
+	for (i = 0; i < TOKENS; i++)
+		if (tier_of(i) == 2 && i % 2)
+			use(i);
+	tick(now + 309000000, 100);
+	assert_int_equal(cache.table.l2.used, n);
+	tick(now + 311000000, 1000);
+	assert_in_range(cache.table.l2.used, 1, n - 100);
+	assert_false(cache.table.l2.crowded);
+	for (i = 0; i < TOKENS; i++)
+		get(i);
+	stop();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(memory),
+		TEST(down_the_tiers),
+		TEST(without_l2),
+		TEST(random_uses),
+		TEST(two_halves),
+		TEST(revoked_between),
+		TEST(many_at_once),
+		TEST(l2_cannot_go),
+		TEST(l1_cannot_go),
+		TEST(pinned),
+		TEST(promotion_001),
+		TEST(promotion_001_direct),
+		TEST(demotion_001),
+	};
+
+	return cmocka_run_group_tests_name("core_tier", tests, NULL, NULL);
+}
