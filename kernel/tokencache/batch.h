@@ -107,13 +107,13 @@ struct ds_batch_ops {
  * @fetched: tokens in them, neighbours not counted
  * @neighbours: tokens in them that nobody had asked for
  * @busy: times that DMA was saturated
- * @failed: tokens that were not got
+ * @failed: tokens that fetch() has not got
  * @installed: tokens, from DMA or from staging
- * @stale: tokens whose word had changed before they were installed
+ * @stale: tokens that ended, or whose word had changed, before they were installed
  * @declined: tokens that install() did not take for another reason
+ * @cut: tokens that waited when the device went away
  * @used: neighbours that were missed, and found in staging
  * @unused: neighbours that left staging, or never came there, without being missed
- * @told: waiters
  */
 struct ds_batch_stats {
 	u64 queued;
@@ -129,9 +129,9 @@ struct ds_batch_stats {
 	u64 installed;
 	u64 stale;
 	u64 declined;
+	u64 cut;
 	u64 used;
 	u64 unused;
-	u64 told;
 };
 
 /**

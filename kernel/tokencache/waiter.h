@@ -39,17 +39,26 @@ static inline bool ds_waiter_del(struct ds_waiter **list, const struct ds_waiter
 	return false;
 }
 
-/* Tell all. Without the lock, when the list is the caller's alone. Return: how many. */
-static inline u32 ds_waiter_tell(struct ds_waiter *list, int ret)
+/* All of a list go to another one. */
+static inline void ds_waiter_move(struct ds_waiter **to, struct ds_waiter *list)
 {
 	struct ds_waiter *next;
-	u32 told;
 
-	for (told = 0; list; list = next, told++) {
+	for (; list; list = next) {
+		next = list->next;
+		ds_waiter_add(to, list);
+	}
+}
+
+/* Tell all of a list that is the caller's alone; without the lock. */
+static inline void ds_waiter_tell(struct ds_waiter *list, int ret)
+{
+	struct ds_waiter *next;
+
+	for (; list; list = next) {
 		next = list->next;	/* from done() on it is the owner's */
 		list->done(list, ret);
 	}
-	return told;
 }
 
 #endif /* DS_TOKENCACHE_WAITER_H */
