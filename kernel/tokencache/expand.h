@@ -198,6 +198,7 @@ struct ds_expand_heat {
  * @queue: requests that wait, by priority
  * @taken: requests that a host has
  * @spare: free slots
+ * @background: requests in the background, wherever they are
  * @seq: number of the last request
  * @run: urgent requests taken since one of the background
  * @heat: of pages, by hash
@@ -214,6 +215,7 @@ struct ds_expand {
 	struct ds_slotlist queue[DS_EXPAND_PRIORITIES];
 	struct ds_slotlist taken;
 	struct ds_slotlist spare;
+	u32 background;
 	u64 seq;
 	u64 run;
 	struct ds_expand_heat heat[DS_EXPAND_PAGES];
