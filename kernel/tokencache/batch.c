@@ -172,7 +172,7 @@ static int wait_for(struct ds_batch *b, u32 token, struct ds_waiter *w, u64 now)
 /* Is there room that a producer waits for? It is told once. */
 static bool takes_room(struct ds_batch *b)
 {
-	bool room = b->starved && (b->spare.count || b->gone);
+	bool room = b->starved && b->spare.count;
 
 	if (room)
 		b->starved = false;

@@ -182,7 +182,6 @@ static void attend(struct ds_expand *box, u32 slot, struct ds_expand_waiter *w, 
 	if (!w)
 		return;
 	w->deadline = now + param(box, DS_EXPAND_TIMEOUT_NS);
-	w->seq = s->seq;
 	w->slot = slot;
 	ds_waiter_add(&s->waiters, &w->base);
 }
@@ -242,7 +241,7 @@ bool ds_expand_cancel(struct ds_expand *box, struct ds_expand_waiter *w)
 	bool found;
 
 	ds_spin_lock(&box->lock);
-	found = s->seq == w->seq && ds_waiter_del(&s->waiters, &w->base);
+	found = ds_waiter_del(&s->waiters, &w->base);
 	if (found) {
 		box->stats.cancelled++;
 		withdraw(box, w->slot);

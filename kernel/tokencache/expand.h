@@ -93,15 +93,13 @@ struct ds_expand_req {
  * @base: @base.done() is called with 0; with -ETIMEDOUT; with -ESTALE or -ENODEV if the
  *	token or the device has ended; or with the error of produce() or stage()
  * @buffer: where the descriptor is copied to before that; NULL: it is staged into L2
- * @deadline: private, as all below
- * @seq: number of the request
+ * @deadline: private, as @slot
  * @slot: of the mailbox
  */
 struct ds_expand_waiter {
 	struct ds_waiter base;
 	struct ds_token_desc *buffer;
 	u64 deadline;
-	u64 seq;
 	u32 slot;
 };
 

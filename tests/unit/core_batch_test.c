@@ -476,6 +476,8 @@ static void dma_is_saturated(void **state)
 	assert_int_equal(ds_batch_add(&batch, 1000, NULL, 11), -EAGAIN);
 	assert_int_equal(ds_batch_due(&batch, 11), 2999);
 	assert_int_equal(ds_batch_due(&batch, 3010), 0);
+	assert_int_equal(ds_batch_flush(&batch, 3010), 0);
+	assert_int_equal(rooms, 0);
 	for (i = 0; i < 4; i++)
 		assert_int_equal(testers[i].told, 0);
 	dma_ret = 0;
@@ -668,11 +670,15 @@ static void join_and_flush(void)
 {
 	miss(5, 1, 1);
 	miss(900, 2, 1);
+	miss(6, 3, 1);
 	assert_int_equal(ds_batch_flush(&batch, 1), 0);
 	assert_int_equal(ds_batch_due(&batch, 100000), 5000);
 }
 
-/* While a token is fetched, a miss of it joins; nobody else flushes. */
+/*
+ * While a token is fetched, a miss of it joins; nobody else flushes. A neighbour that is
+ * missed now waits, and is not staged too.
+ */
 static void misses_during_a_flush(void **state)
 {
 	(void)state;
@@ -684,10 +690,14 @@ static void misses_during_a_flush(void **state)
 	assert_told(1, 0);
 	assert_int_equal(testers[2].told, 0);
 	assert_int_equal(dmas, 1);
+	assert_int_equal(batch.stats.unused, 1);
 	during_dma = NULL;
 	assert_int_equal(ds_batch_due(&batch, 100000), 0);
-	assert_int_equal(ds_batch_flush(&batch, 2), 1);
+	assert_int_equal(ds_batch_flush(&batch, 2), 2);
 	assert_told(2, 0);
+	assert_told(3, 0);
+	assert_int_equal(ds_batch_add(&batch, 7, waiter(4), 3), 0);
+	assert_int_equal(ds_batch_add(&batch, 6, waiter(4), 3), -EINPROGRESS);
 	finish();
 }
 

@@ -517,7 +517,7 @@ static void background_does_not_starve(void **state)
 
 static void joined_by_an_urgent_one(void **state)
 {
-	struct ds_expand_job job;
+	struct ds_expand_job job, next;
 	u32 i;
 
 	(void)state;
@@ -538,6 +538,8 @@ static void joined_by_an_urgent_one(void **state)
 	ask_staged(0, 1);
 	assert_int_equal(box.stats.raised, 2);
 	assert_slots();
+	assert_true(ds_expand_take(&box, &next));
+	assert_int_equal(next.token, 1);
 	assert_true(ds_expand_complete(&box, &job, -EIO, NULL));
 	assert_told(1, -EIO);
 	assert_int_equal(box.stats.served[DS_EXPAND_URGENT], 2);
@@ -724,6 +726,42 @@ static void hot_pages_are_prestaged(void **state)
 	/* They make nothing hot. */
 	assert_int_equal(box.stats.prestaged, 4);
 	assert_int_equal(ds_expand_serve(&box, 100), 0);
+	/* But if somebody asks for one of them meanwhile, it counts. */
+	set(DS_EXPAND_HOT_PAGE, 1);
+	set(DS_EXPAND_PRESTAGE, 1);
+	ask_staged(64, 0);
+	assert_int_equal(ds_expand_serve(&box, 1), 1);
+	ask_staged(65, 1);
+	assert_int_equal(box.stats.joined, 1);
+	assert_int_equal(ds_expand_serve(&box, 1), 1);
+	assert_told(1, 0);
+	assert_int_equal(box.stats.prestaged, 6);
+	assert_int_equal(ds_expand_serve(&box, 9), 1);
+	assert_true(in_l2[66]);
+	finish();
+}
+
+static u32 shut_and_neighbours(struct ds_expand *b, u32 page, u32 token, u32 *tokens, u32 most)
+{
+	ds_expand_shut(b);
+	return neighbours(b, page, token, tokens, most);
+}
+
+static void the_device_goes_before_prestaging(void **state)
+{
+	struct ds_expand_ops gone = ops;
+
+	(void)state;
+	start();
+	gone.neighbours = shut_and_neighbours;
+	box.ops = &gone;
+	set(DS_EXPAND_HOT_PAGE, 1);
+	set(DS_EXPAND_PRESTAGE, 8);
+	ask_staged(32, 0);
+	assert_int_equal(ds_expand_serve(&box, 9), 1);
+	assert_told(0, 0);
+	assert_int_equal(box.stats.prestaged, 0);
+	assert_int_equal(box.spare.count, param(&box, DS_EXPAND_MAILBOX));
 	finish();
 }
 
@@ -888,6 +926,7 @@ int main(void)
 		TEST(late_after_a_revoke),
 		TEST(the_device_goes),
 		TEST(hot_pages_are_prestaged),
+		TEST(the_device_goes_before_prestaging),
 		TEST(prestaging_is_bounded_and_off),
 		TEST(heat_of_pages_that_collide),
 		TEST(random_histories),
