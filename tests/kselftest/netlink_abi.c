@@ -14,7 +14,7 @@
 
 enum kind { U16, U32, S32, U64, BINARY, STRING };
 
-/* A right value of an attribute, and wrong ones. */
+/* A right value of an attribute, and wrong ones. Of a string @right is how long it may be. */
 struct attr {
 	uint16_t type;
 	const char *name;
@@ -38,7 +38,8 @@ static const struct attr attrs[] = {
 	{ DS_A_LENGTH, "LENGTH", U64, 8, 4096, 2, { 0, 4095 } },
 	{ DS_A_ACCESS, "ACCESS", U32, 4, 7, 3, { 0, 8, 0xffffffff } },
 	{ DS_A_NUMA_NODE, "NUMA_NODE", S32, 4, -1, 3, { -2, 1024, INT32_MIN } },
-	{ DS_A_NAME, "NAME", STRING, 5, 0, 0, { 0 } },
+	{ DS_A_NAME, "NAME", STRING, 5, 31, 0, { 0 } },
+	{ DS_A_DEVICE, "DEVICE", STRING, 5, 63, 0, { 0 } },
 	{ DS_A_SPACE, "SPACE", U32, 4, ABSENT_SPACE, 1, { 0 } },
 	{ DS_A_SERVERS, "SERVERS", U32, 4, 2, 3, { 0, 1025, 0xffffffff } },
 	{ DS_A_SERVER_SHIFT, "SERVER_SHIFT", U32, 4, 24, 3, { 23, 41, 0xffffffff } },
@@ -52,6 +53,9 @@ static const struct attr attrs[] = {
 	{ DS_A_PAGE_SHIFT, "PAGE_SHIFT", U32, 4, 12, 3, { 11, 22, 0xffffffff } },
 	{ DS_A_MAC_KEY, "MAC_KEY", BINARY, 16, 0, 0, { 0 } },
 	{ DS_A_WIRE, "WIRE", U32, 4, 2, 3, { 0, 3, 0xffffffff } },
+	{ DS_A_SETTING, "SETTING", U64, 8, 1, 0, { 0 } },
+	{ DS_A_PART, "PART", U32, 4, 1, 3, { 0, 4097, 0xffffffff } },
+	{ DS_A_PARTS, "PARTS", U32, 4, 1, 3, { 0, 4097, 0xffffffff } },
 };
 
 #define MAX_ATTRS	8
@@ -96,12 +100,16 @@ static const struct command commands[] = {
 	  { DS_A_PORT } },
 	{ DS_CMD_RDM_PEER_DEL, "RDM_PEER_DEL", -ENOENT, { DS_A_IPV4 }, { 0 } },
 	{ DS_CMD_RDM_SELFTEST, "RDM_SELFTEST", 0, { 0 }, { DS_A_VALUE } },
+	{ DS_CMD_TOKEN_SET, "TOKEN_SET", -ENOENT, { DS_A_NAME, DS_A_SETTING }, { 0 } },
+	{ DS_CMD_TOKEN_IMPORT, "TOKEN_IMPORT", -ENODEV, { DS_A_DEVICE }, { DS_A_PART, DS_A_PARTS } },
+	{ DS_CMD_TOKEN_FORGET, "TOKEN_FORGET", -ENODEV, { DS_A_DEVICE }, { 0 } },
 };
 
 static const uint8_t dumps[] = {
 	DS_CMD_DOMAIN_GET, DS_CMD_DEV_GET, DS_CMD_PEER_GET, DS_CMD_SEG_GET, DS_CMD_SPACE_GET,
 	DS_CMD_ATTACH_GET, DS_CMD_FILE_GET, DS_CMD_STAT_GET, DS_CMD_RDM_SPACE_GET,
-	DS_CMD_RDM_LISTEN_GET, DS_CMD_RDM_PEER_GET,
+	DS_CMD_RDM_LISTEN_GET, DS_CMD_RDM_PEER_GET, DS_CMD_TOKEN_GET, DS_CMD_TOKEN_STAT_GET,
+	DS_CMD_TOKEN_PARAM_GET,
 };
 
 /* ---- building requests ---- */
@@ -273,7 +281,7 @@ static void try_length(const struct command *c, const struct attr *a, int length
 
 static void try_lengths(const struct command *c, const struct attr *a)
 {
-	uint8_t text[33];
+	uint8_t text[65];
 	struct nl_request r;
 
 	try_length(c, a, 0);
@@ -285,12 +293,12 @@ static void try_lengths(const struct command *c, const struct attr *a)
 	}
 	try_length(c, a, 4);	/* no NUL */
 	memset(text, 'x', sizeof(text));
-	text[32] = '\0';
+	text[a->right + 1] = '\0';
 	put_all(&r, c, a->type);
-	nl_put(&r, a->type, text, sizeof(text));	/* one character too long */
+	nl_put(&r, a->type, text, a->right + 2);	/* one character too long */
 	expect_refusal(c, &r, -EINVAL, a->type, a->name);
 	put_all(&r, c, a->type);
-	nl_put(&r, a->type, text + 1, 32);		/* the longest */
+	nl_put(&r, a->type, text + 1, a->right + 1);	/* the longest */
 	expect_refusal(c, &r, c->error, 0, a->name);
 }
 
@@ -354,8 +362,9 @@ TEST(an_attribute_that_the_command_does_not_know)
 			/* PEER_DEL stands in the table by its three ways. */
 			if (knows(c, type) || c->cmd == DS_CMD_PEER_ADD || c->cmd == DS_CMD_PEER_DEL)
 				continue;
-			/* An open file's number: rdm_netlink.c. */
-			if (c->cmd == DS_CMD_SEG_ADD && type == DS_A_FD)
+			/* An open file's number: rdm_netlink.c. Objects: netlink_tokens.c. */
+			if ((c->cmd == DS_CMD_SEG_ADD && type == DS_A_FD) ||
+			    (c->cmd == DS_CMD_TOKEN_IMPORT && type == DS_A_OBJECTS))
 				continue;
 			put_all(&r, c, 0);
 			for (k = 0; k < ARRAY_LEN(attrs); k++)

@@ -16,9 +16,9 @@ constexpr struct {
 };
 
 Json token_json(const nl::Message &token) {
-    Json row = Json::object();
+    Json row = Json::object(), all = to_json(token);
 
-    for (const auto &[name, value] : to_json(token).members()) {
+    for (const auto &[name, value] : all.members()) {
         if (name == "flags")
             for (const auto &flag : flags)
                 row[flag.name] = (token.get_or(attr::flags, 0) & flag.flag) != 0;

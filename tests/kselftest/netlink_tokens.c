@@ -1,0 +1,439 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The netlink family "ds": tokens, their counters and parameters, and the import of objects
+ * of other users of a device. Only the numbers of the first device are looked at.
+ */
+#include "ds_test.h"
+#include "ds_nl.h"
+
+#include <ds/token.h>
+
+#define COUNTERS	15	/* of a device */
+#define TIMES		4
+#define FOREIGN_MOST	262144
+
+/* ---- the device ---- */
+
+static char device[64];
+
+static void note_device(void *ctx)
+{
+	(void)ctx;
+	if (!device[0])
+		snprintf(device, sizeof(device), "%s", (const char *)nl_data(nl_find(DS_A_DEVICE)));
+}
+
+static void find_device(void)
+{
+	EXPECT_EQ(0, nl_dump(DS_CMD_DEV_GET, note_device, NULL, NULL));
+	ASSERT(device[0]);
+}
+
+static bool is_of_device(void)
+{
+	const struct nlattr *name = nl_find(DS_A_DEVICE);
+
+	return name && !strcmp(nl_data(name), device);
+}
+
+/* ---- importing ---- */
+
+struct import {
+	struct nl_request head;
+	char more[DS_TOKEN_OBJECTS_MAX * sizeof(struct ds_token_object) + 4096];
+};
+
+static struct import message;
+
+/* A part of an import of @length bytes on the socket @fd. */
+static int import_on(int fd, const char *name, const void *objects, size_t length, uint32_t part,
+		     uint32_t parts)
+{
+	struct nl_request *r = &message.head;
+	struct nlattr *attr;
+
+	nl_begin(r, DS_CMD_TOKEN_IMPORT, NLM_F_ACK);
+	nl_put(r, DS_A_DEVICE, name, strlen(name) + 1);
+	nl_put_u32(r, DS_A_PART, part);
+	nl_put_u32(r, DS_A_PARTS, parts);
+	attr = (struct nlattr *)((char *)r + r->head.nlmsg_len);
+	attr->nla_type = DS_A_OBJECTS;
+	attr->nla_len = NLA_HDRLEN + length;
+	memcpy((char *)attr + NLA_HDRLEN, objects, length);
+	r->head.nlmsg_len += NLA_ALIGN(attr->nla_len);
+	return nl_talk(fd, r, NULL, NULL, NULL);
+}
+
+static int import(const struct ds_token_object *objects, size_t count, uint32_t part, uint32_t parts)
+{
+	return import_on(nl_socket(), device, objects, count * sizeof(*objects), part, parts);
+}
+
+static int forget(const char *name)
+{
+	struct nl_request r;
+
+	nl_begin(&r, DS_CMD_TOKEN_FORGET, 0);
+	nl_put(&r, DS_A_DEVICE, name, strlen(name) + 1);
+	return nl_call(&r);
+}
+
+#define PD(n)	{ .type = DS_TOKEN_PD, .number = (n), .pd = DS_TOKEN_NO_PD }
+
+/* One of each type. */
+static const struct ds_token_object each[] = {
+	PD(77),
+	{ .type = DS_TOKEN_CQ, .number = 78, .pd = DS_TOKEN_NO_PD, .entries = 511 },
+	{ .type = DS_TOKEN_MR, .pd = 77, .lkey = 0x1234, .rkey = 0x1235, .length = 12345 },
+	{ .type = DS_TOKEN_QP, .number = 79, .pd = 77, .qp_type = 2, .state = 3 },
+};
+
+/* ---- what is listed ---- */
+
+struct list {
+	int own, foreign;
+	int keys;			/* with a key */
+	struct nl_answer by_type[4];	/* the last foreign one */
+};
+
+static void list_token(void *ctx)
+{
+	struct list *list = ctx;
+
+	EXPECT(nl_find(DS_A_TOKEN) && nl_find(DS_A_TIER) && nl_find(DS_A_USES) &&
+	       nl_find(DS_A_GENERATION) && nl_find(DS_A_WORD_VERSION) && nl_find(DS_A_FLAGS));
+	ASSERT(nl_get(DS_A_TYPE) < 4);
+	EXPECT_EQ(nl_get(DS_A_TYPE), nl_get(DS_A_TOKEN) >> DS_TOKEN_TYPE_OFF);
+	EXPECT_EQ(nl_get(DS_A_TIER) < 3, nl_find(DS_A_SLOT) != NULL);
+	list->keys += nl_find(DS_A_LKEY) || nl_find(DS_A_RKEY);
+	if (!(nl_get(DS_A_FLAGS) & DS_TOKEN_FOREIGN)) {
+		list->own++;
+		return;
+	}
+	EXPECT(is_of_device());
+	list->foreign++;
+	list->by_type[nl_get(DS_A_TYPE)] = nl_answer;
+}
+
+static struct list list;
+
+static void list_tokens(void)
+{
+	memset(&list, 0, sizeof(list));
+	EXPECT_EQ(0, nl_dump(DS_CMD_TOKEN_GET, list_token, &list, NULL));
+}
+
+/* Are these the foreign ones? */
+static bool lists(int foreign)
+{
+	list_tokens();
+	if (list.foreign != foreign)
+		printf("# %d foreign tokens, expected %d\n", list.foreign, foreign);
+	return list.foreign == foreign;
+}
+
+TEST(what_is_imported_is_listed)
+{
+	int own;
+
+	find_device();
+	list_tokens();
+	own = list.own;
+	EXPECT(own > 0);	/* the PD of control traffic */
+	EXPECT_EQ(0, import(each, ARRAY_LEN(each), 1, 1));
+	EXPECT(lists(ARRAY_LEN(each)));
+	EXPECT_EQ(own, list.own);
+
+	nl_answer = list.by_type[DS_TOKEN_PD];
+	EXPECT_EQ(77, nl_get(DS_A_NUMBER));
+	EXPECT_EQ(3, nl_get(DS_A_TIER));
+	own = nl_get(DS_A_TOKEN);
+	nl_answer = list.by_type[DS_TOKEN_CQ];
+	EXPECT_EQ(78, nl_get(DS_A_NUMBER));
+	EXPECT_EQ(511, nl_get(DS_A_ENTRIES));
+	nl_answer = list.by_type[DS_TOKEN_MR];
+	EXPECT_EQ(own, nl_get(DS_A_PD));
+	EXPECT_EQ(12345, nl_get(DS_A_LENGTH));
+	EXPECT_EQ(0x1234, nl_get(DS_A_LKEY));
+	EXPECT_EQ(0x1235, nl_get(DS_A_RKEY));
+	EXPECT(nl_get(DS_A_FLAGS) & DS_TOKEN_WIDE);	/* no whole pages */
+	nl_answer = list.by_type[DS_TOKEN_QP];
+	EXPECT_EQ(79, nl_get(DS_A_NUMBER));
+	EXPECT_EQ(own, nl_get(DS_A_PD));
+	EXPECT_EQ(2, nl_get(DS_A_QP_TYPE));
+	EXPECT_EQ(3, nl_get(DS_A_STATE));
+	EXPECT(!nl_find(DS_A_SCQ) && !nl_find(DS_A_RCQ));	/* nobody has said them */
+	EXPECT(!(nl_get(DS_A_FLAGS) & DS_TOKEN_WIDE));
+	EXPECT_EQ(0, forget(device));
+}
+
+TEST(an_import_takes_the_place_of_the_one_before)
+{
+	static const struct ds_token_object one = PD(5);
+
+	find_device();
+	EXPECT_EQ(0, import(each, ARRAY_LEN(each), 1, 1));
+	EXPECT_EQ(0, import(&one, 1, 1, 1));
+	EXPECT(lists(1));
+	nl_answer = list.by_type[DS_TOKEN_PD];
+	EXPECT_EQ(5, nl_get(DS_A_NUMBER));
+	EXPECT_EQ(0, import(NULL, 0, 1, 1));
+	EXPECT(lists(0));
+	EXPECT_EQ(0, forget(device));
+	EXPECT_EQ(-ENOENT, forget(device));
+	EXPECT(nl_answer.text[0]);
+}
+
+TEST(parts_count_when_all_are_there)
+{
+	find_device();
+	EXPECT_EQ(0, import(each, 1, 1, 1));
+	EXPECT_EQ(0, import(each, 2, 1, 2));
+	EXPECT(lists(1));
+	EXPECT_EQ(0, import(each + 2, 2, 2, 2));
+	EXPECT(lists(4));
+	nl_answer = list.by_type[DS_TOKEN_QP];	/* its PD came with the other part */
+	EXPECT(nl_find(DS_A_PD));
+
+	/* Begun anew, and forgotten half way. */
+	EXPECT_EQ(0, import(each, 2, 1, 3));
+	EXPECT_EQ(0, import(each, 2, 1, 3));
+	EXPECT_EQ(0, forget(device));
+	EXPECT_EQ(-ESTALE, import(each, 2, 2, 3));
+	EXPECT(lists(0));
+}
+
+TEST(parts_come_in_order_and_from_one_hand)
+{
+	int other = nl_open_socket();
+
+	find_device();
+	EXPECT_EQ(-ESTALE, import(each, 1, 2, 2));
+	EXPECT(nl_answer.text[0]);
+	EXPECT_EQ(0, import(each, 1, 1, 3));
+	EXPECT_EQ(-ESTALE, import(each, 1, 3, 3));
+	EXPECT_EQ(-ESTALE, import(each, 1, 2, 4));
+	EXPECT_EQ(-ESTALE, import_on(other, device, each, sizeof(each[0]), 2, 3));
+	EXPECT_EQ(0, import(each, 1, 2, 3));
+	EXPECT_EQ(-ESTALE, import(each, 1, 2, 3));	/* twice */
+	/* Somebody else begins: he is who goes on. */
+	EXPECT_EQ(0, import_on(other, device, each, sizeof(each[0]), 1, 2));
+	EXPECT_EQ(-ESTALE, import(each, 1, 3, 3));
+	EXPECT_EQ(0, import_on(other, device, each + 1, sizeof(each[0]), 2, 2));
+	EXPECT(lists(2));
+	EXPECT_EQ(-EINVAL, import(each, 1, 2, 1));
+	EXPECT_EQ(DS_A_PART, nl_fault(&message.head));
+	EXPECT_EQ(0, forget(device));
+}
+
+TEST(what_cannot_be_is_refused)
+{
+	static const struct ds_token_object bad[] = {
+		{ .type = 4, .pd = DS_TOKEN_NO_PD },
+		{ .type = 0xffffffff, .pd = DS_TOKEN_NO_PD },
+		{ .type = DS_TOKEN_PD, .pd = 1 },
+		{ .type = DS_TOKEN_PD, .pd = DS_TOKEN_NO_PD, .lkey = 1 },
+		{ .type = DS_TOKEN_PD, .pd = DS_TOKEN_NO_PD, .length = 1 },
+		{ .type = DS_TOKEN_PD, .pd = DS_TOKEN_NO_PD, .entries = 1 },
+		{ .type = DS_TOKEN_CQ, .pd = 0, .entries = 1 },
+		{ .type = DS_TOKEN_CQ, .pd = DS_TOKEN_NO_PD, .rkey = 1 },
+		{ .type = DS_TOKEN_CQ, .pd = DS_TOKEN_NO_PD, .state = 1 },
+		{ .type = DS_TOKEN_MR, .pd = 77, .number = 1 },
+		{ .type = DS_TOKEN_MR, .pd = 77, .qp_type = 1 },
+		{ .type = DS_TOKEN_QP, .pd = 77, .state = 7 },
+		{ .type = DS_TOKEN_QP, .pd = 77, .state = 0x102 },
+		{ .type = DS_TOKEN_QP, .pd = 77, .qp_type = 0x10002 },
+		{ .type = DS_TOKEN_QP, .pd = 77, .rkey = 1 },
+	};
+	struct ds_token_object objects[2] = { PD(77) };
+	size_t i;
+
+	find_device();
+	EXPECT_EQ(0, import(each, ARRAY_LEN(each), 1, 1));
+	for (i = 0; i < ARRAY_LEN(bad); i++) {
+		objects[1] = bad[i];
+		if (import(objects, 2, 1, 1) != -EINVAL || !nl_answer.text[0])
+			ds_test_fail(__FILE__, __LINE__, "object %zu", i);
+	}
+	/* The error of a part ends the import. */
+	EXPECT_EQ(0, import(each, 1, 1, 2));
+	EXPECT_EQ(-EINVAL, import(bad, 1, 2, 2));
+	EXPECT_EQ(-ESTALE, import(each, 1, 2, 2));
+	EXPECT(lists(ARRAY_LEN(each)));	/* what was there stays */
+
+	EXPECT_EQ(-EINVAL, import_on(nl_socket(), device, each, sizeof(each[0]) + 1, 1, 1));
+	EXPECT_EQ(DS_A_OBJECTS, nl_fault(&message.head));
+	EXPECT_EQ(-EINVAL, import_on(nl_socket(), device, each, 1, 1, 1));
+	EXPECT_EQ(-ENODEV, import_on(nl_socket(), "none", each, sizeof(each), 1, 1));
+	EXPECT_EQ(DS_A_DEVICE, nl_fault(&message.head));
+	EXPECT_EQ(-ENODEV, forget("none"));
+	EXPECT_EQ(0, forget(device));
+}
+
+TEST(a_host_has_a_limit)
+{
+	static struct ds_token_object many[DS_TOKEN_OBJECTS_MAX + 1];
+	uint32_t parts = FOREIGN_MOST / DS_TOKEN_OBJECTS_MAX, part;
+	int brief = nl_open_socket(), on = 1;
+	size_t i;
+
+	find_device();
+	for (i = 0; i < ARRAY_LEN(many); i++)
+		many[i] = (struct ds_token_object){ .type = DS_TOKEN_CQ, .number = i,
+						    .pd = DS_TOKEN_NO_PD };
+	/* An error that does not send the request back, which is longer than our buffer. */
+	ASSERT_OK(setsockopt(brief, SOL_NETLINK, NETLINK_CAP_ACK, &on, sizeof(on)));
+	EXPECT_EQ(-ERANGE, import_on(brief, device, many, sizeof(many), 1, 1));
+	for (part = 1; part <= parts; part++)
+		ASSERT(import(many, DS_TOKEN_OBJECTS_MAX, part, parts) == 0);
+	EXPECT(lists(FOREIGN_MOST));
+	/* The next import and the one that it is to replace are there at the same time. */
+	EXPECT_EQ(-EDQUOT, import(many, 1, 1, 1));
+	EXPECT(nl_answer.text[0]);
+	EXPECT_EQ(0, forget(device));
+	EXPECT_EQ(0, import(many, 1, 1, 1));
+	EXPECT(lists(1));
+	EXPECT_EQ(0, forget(device));
+}
+
+TEST(keys_are_for_administrators)
+{
+	find_device();
+	EXPECT_EQ(0, import(each, ARRAY_LEN(each), 1, 1));
+	EXPECT(lists(ARRAY_LEN(each)));
+	EXPECT_EQ(1, list.keys);
+	ASSERT_OK(setresgid(65534, 65534, 65534));
+	ASSERT_OK(setresuid(65534, 65534, 65534));
+	EXPECT(lists(ARRAY_LEN(each)));
+	EXPECT_EQ(0, list.keys);
+	nl_answer = list.by_type[DS_TOKEN_MR];
+	EXPECT_EQ(12345, nl_get(DS_A_LENGTH));
+}
+
+TEST(what_the_test_above_has_left)
+{
+	find_device();
+	EXPECT_EQ(0, forget(device));
+}
+
+/* ---- counters ---- */
+
+struct counters {
+	int values, times;
+	uint64_t foreign;
+};
+
+static void count(void *ctx)
+{
+	const struct nlattr *name = nl_find(DS_A_NAME), *times = nl_find(DS_A_HISTOGRAM);
+	struct counters *counters = ctx;
+
+	if (!is_of_device())
+		return;
+	EXPECT(name);
+	EXPECT((nl_find(DS_A_VALUE) != NULL) != (times != NULL));
+	if (times)
+		EXPECT_EQ(NLA_HDRLEN + DS_TOKEN_BUCKETS * 8, times->nla_len);
+	counters->values += !times;
+	counters->times += times != NULL;
+	if (name && !strcmp(nl_data(name), "foreign"))
+		counters->foreign = nl_get(DS_A_VALUE);
+}
+
+TEST(counters_of_a_device)
+{
+	struct counters counters = { 0 };
+
+	find_device();
+	EXPECT_EQ(0, import(each, ARRAY_LEN(each), 1, 1));
+	EXPECT_EQ(0, nl_dump(DS_CMD_TOKEN_STAT_GET, count, &counters, NULL));
+	EXPECT_EQ(COUNTERS, counters.values);
+	EXPECT_EQ(TIMES, counters.times);
+	EXPECT_EQ(ARRAY_LEN(each), counters.foreign);
+	EXPECT_EQ(0, forget(device));
+}
+
+/* ---- parameters ---- */
+
+struct parameter {
+	char name[32];
+	uint64_t value, least, most, normal;
+};
+
+struct parameters {
+	int count;
+	struct parameter list[64];
+};
+
+static void note_parameter(void *ctx)
+{
+	struct parameters *all = ctx;
+	struct parameter *p = &all->list[all->count++];
+
+	ASSERT(all->count <= (int)ARRAY_LEN(all->list) && nl_find(DS_A_NAME));
+	snprintf(p->name, sizeof(p->name), "%s", (const char *)nl_data(nl_find(DS_A_NAME)));
+	p->value = nl_get(DS_A_SETTING);
+	p->least = nl_get(DS_A_LEAST);
+	p->most = nl_get(DS_A_MOST);
+	p->normal = nl_get(DS_A_DEFAULT);
+}
+
+static int set(const char *name, uint64_t value)
+{
+	struct nl_request r;
+	int ret;
+
+	nl_begin(&r, DS_CMD_TOKEN_SET, 0);
+	nl_put(&r, DS_A_NAME, name, strlen(name) + 1);
+	nl_put_u64(&r, DS_A_SETTING, value);
+	ret = nl_call(&r);
+	EXPECT(!ret || (nl_answer.text[0] && nl_fault(&r)));
+	return ret;
+}
+
+static uint64_t value_of(const char *name)
+{
+	struct parameters all = { 0 };
+	int i;
+
+	EXPECT_EQ(0, nl_dump(DS_CMD_TOKEN_PARAM_GET, note_parameter, &all, NULL));
+	for (i = 0; i < all.count; i++)
+		if (!strcmp(all.list[i].name, name))
+			return all.list[i].value;
+	return ~0ull;
+}
+
+TEST(parameters_are_set_within_their_ranges)
+{
+	struct parameters all = { 0 };
+	int i, can = 0;
+
+	EXPECT_EQ(0, nl_dump(DS_CMD_TOKEN_PARAM_GET, note_parameter, &all, NULL));
+	EXPECT(all.count > 0);
+	for (i = 0; i < all.count; i++) {
+		const struct parameter *p = &all.list[i];
+
+		EXPECT(p->least <= p->value && p->value <= p->most);
+		if (p->least == p->most) {	/* fixed */
+			EXPECT_EQ(-ERANGE, set(p->name, p->value + 1));
+			EXPECT_EQ(-ERANGE, set(p->name, p->value));
+			continue;
+		}
+		can++;
+		EXPECT_EQ(0, set(p->name, p->least));
+		EXPECT_EQ(p->least, value_of(p->name));
+		EXPECT_EQ(0, set(p->name, p->most));
+		EXPECT_EQ(p->most, value_of(p->name));
+		if (p->least)
+			EXPECT_EQ(-ERANGE, set(p->name, p->least - 1));
+		if (p->most != ~0ull)
+			EXPECT_EQ(-ERANGE, set(p->name, p->most + 1));
+		EXPECT_EQ(p->most, value_of(p->name));
+		EXPECT_EQ(0, set(p->name, p->normal));
+	}
+	EXPECT(can > 0);
+	EXPECT_EQ(8192, value_of("L1_CAPACITY"));
+	EXPECT_EQ(-ENOENT, set("", 1));
+	EXPECT_EQ(-ENOENT, set("L1_CAPACIT", 1));
+	EXPECT_EQ(-ENOENT, set("l1_capacity", 1));
+}
