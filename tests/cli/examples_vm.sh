@@ -54,6 +54,23 @@ on_event() {
 	ended "$status" 0 "$1"
 }
 
+# The token cache, in which there are tokens of a connection and a space.
+tokens() {
+	example 'token show'
+	example 'token show --type qp --tier 1'
+	example 'token show --device rxe0'
+	example 'token stat'
+	example 'token stat --device rxe0'
+	example 'token top -b -n 1'
+	endless 'token top -d 10 --json'
+	example 'token set'
+	example 'token set MIGRATION_BLOCKING=1'
+	dsctl -q token set MIGRATION_BLOCKING=0
+	example 'token set LATENCY_SAMPLING=1'
+	example 'token import rxe0'
+	example 'token import rxe0 --forget'
+}
+
 # What is there before: a fresh module on all nodes, which counts segments from 1.
 fresh() {
 	local node
@@ -159,6 +176,7 @@ narrative() {
 	example 'module holders'
 	example 'top -b -n 1'
 	[ -n "$json" ] || sed 's/^/# /' /tmp/out
+	tokens
 	kill -INT "$bench"
 	wait "$bench"
 

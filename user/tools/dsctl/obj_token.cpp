@@ -55,8 +55,8 @@ const Object token{
                 .name = "top",
                 .summary = "Show the tiers at work, again and again.",
                 .params = top_params("devices with the most look-ups first"),
-                .examples = {{"token top", "watch the tiers; q ends it"},
-                             {"token top -b -n 1", "what happens in one second, as text"}},
+                .examples = {{"token top -b -n 1", "what the tiers do in one second, as text"},
+                             {"token top -d 10 --json", "a sample each 10 seconds, for a program"}},
                 .run = token_top,
                 .details = "Keys: q ends it, s sorts the devices by their look-ups or by their "
                            "names. With --json each sample is a document of its own, in one line.",
