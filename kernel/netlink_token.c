@@ -270,12 +270,19 @@ static int ds_put_token_param(struct sk_buff *skb, void *object)
 {
 	const struct ds_token_param *param = object;
 	u64 value = param->get();
+	char note[64];
+	int err;
 
-	return nla_put_string(skb, DS_A_NAME, param->name) ?:
-	       nla_put_u64_64bit(skb, DS_A_SETTING, value, DS_A_PAD) ?:
-	       nla_put_u64_64bit(skb, DS_A_LEAST, param->set ? param->least : value, DS_A_PAD) ?:
-	       nla_put_u64_64bit(skb, DS_A_MOST, param->set ? param->most : value, DS_A_PAD) ?:
-	       nla_put_u64_64bit(skb, DS_A_DEFAULT, param->normal, DS_A_PAD);
+	err = nla_put_string(skb, DS_A_NAME, param->name) ?:
+	      nla_put_u64_64bit(skb, DS_A_SETTING, value, DS_A_PAD) ?:
+	      nla_put_u64_64bit(skb, DS_A_LEAST, param->set ? param->least : value, DS_A_PAD) ?:
+	      nla_put_u64_64bit(skb, DS_A_MOST, param->set ? param->most : value, DS_A_PAD) ?:
+	      nla_put_u64_64bit(skb, DS_A_DEFAULT, param->set ? param->normal : value,
+				DS_A_PAD);
+	if (err || !param->note)
+		return err;
+	param->note(note, sizeof(note));
+	return nla_put_string(skb, DS_A_REASON, note);
 }
 
 int ds_dump_token_params(struct ds_dump *dump)

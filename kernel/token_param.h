@@ -15,6 +15,7 @@
  * @normal: value after the load
  * @get: value now
  * @set: change it to one within the range; NULL if it is fixed by then
+ * @note: writes what people should know of the value; NULL if there is nothing
  */
 struct ds_token_param {
 	const char	*name;
@@ -23,9 +24,10 @@ struct ds_token_param {
 	u64		normal;
 	u64		(*get)(void);
 	void		(*set)(u64 value);
+	void		(*note)(char *text, size_t size);
 };
 
-#define DS_TOKEN_PARAMS	3
+#define DS_TOKEN_PARAMS	5
 
 extern const struct ds_token_param ds_token_params[DS_TOKEN_PARAMS];
 

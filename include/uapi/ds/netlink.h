@@ -67,7 +67,7 @@
  * @DS_CMD_TOKEN_STAT_GET: dump: counters of the token cache, one a message: DS_A_DEVICE,
  *	DS_A_NAME, and DS_A_VALUE or DS_A_HISTOGRAM
  * @DS_CMD_TOKEN_PARAM_GET: dump: parameters of the token cache: DS_A_NAME, DS_A_SETTING,
- *	DS_A_LEAST, DS_A_MOST, DS_A_DEFAULT; one with DS_A_LEAST equal to DS_A_MOST is fixed
+ *	DS_A_LEAST, DS_A_MOST, DS_A_DEFAULT, perhaps DS_A_REASON; one with DS_A_LEAST equal to DS_A_MOST is fixed
  * @DS_CMD_TOKEN_SET: do: DS_A_NAME, DS_A_SETTING
  * @DS_CMD_TOKEN_IMPORT: do: DS_A_DEVICE, optionally DS_A_OBJECTS, DS_A_PART, DS_A_PARTS:
  *	objects of other users of a device; the last part puts all parts in the place of
@@ -129,7 +129,8 @@ enum ds_cmd {
  * @DS_A_DOMAIN: u32, trust domain, 1 to 65535
  * @DS_A_KEY: binary, DS_DOMAIN_KEY_LEN; never given back
  * @DS_A_DEVICE: string, RDMA device
- * @DS_A_REASON: string, why a device or a peer is not usable
+ * @DS_A_REASON: string, why a device or a peer is not usable; what is to be known of the
+ *	value of a parameter
  * @DS_A_IPV4: u32, network byte order
  * @DS_A_IPV6: binary, 16
  * @DS_A_PORT: u16, port of the peer's listener
@@ -207,7 +208,7 @@ enum ds_cmd {
  *	LATENCY_SAMPLING
  * @DS_A_LEAST: u64, smallest value of a parameter
  * @DS_A_MOST: u64, largest value
- * @DS_A_DEFAULT: u64, its value after the load of the module
+ * @DS_A_DEFAULT: u64, what it is if nobody sets it
  */
 enum ds_attr {
 	DS_A_UNSPEC = 0,

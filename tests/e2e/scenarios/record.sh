@@ -13,7 +13,7 @@ trace=/run/uses.trace
 record() { within 120 dsctl -j token record "$trace" "$@" > /run/record 2> /run/record.err < /dev/null; }
 bench() { within 60 dsctl -j mem bench $first --op "$1" --count "$2" --depth 4 > /dev/null; }
 # looked NAME: counted by the module
-looked() { awk '$1 == "l1" || $1 == "l3" { n += $2 } END { print n }' /sys/kernel/debug/ds/tokencache; }
+looked() { awk '$2 ~ /^hits_/ { n += $3 } END { print n }' /sys/kernel/debug/ds/tokencache; }
 instances() { find $tracing/instances -mindepth 1 -maxdepth 1 | wc -l; }
 # shown FIELD: of the trace, as the simulator reads it
 shown() { dsctl -j sim trace show "$trace" > /run/shown && number "$1" /run/shown; }

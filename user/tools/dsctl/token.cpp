@@ -55,12 +55,8 @@ std::map<std::string, TokenCounters> read_token_counters(Kernel &kernel) {
     return devices;
 }
 
-uint64_t token_parameter(Kernel &kernel, std::string_view name) {
-    for (const nl::Message &parameter :
-         kernel.dump(DS_CMD_TOKEN_PARAM_GET, "list the parameters of the token cache"))
-        if (parameter.get_or(attr::name, "") == name)
-            return parameter.get_or(attr::setting, 0);
-    return 0;
+std::vector<nl::Message> read_token_parameters(Kernel &kernel) {
+    return kernel.dump(DS_CMD_TOKEN_PARAM_GET, "list the parameters of the token cache");
 }
 
 }  // namespace dsctl

@@ -39,8 +39,8 @@ struct TokenCounters {
 // By device.
 std::map<std::string, TokenCounters> read_token_counters(Kernel &kernel);
 
-// Value of a parameter of the token cache; 0 if the module has none of the name.
-uint64_t token_parameter(Kernel &kernel, std::string_view name);
+// The parameters of the token cache, as messages, in the module's order.
+std::vector<nl::Message> read_token_parameters(Kernel &kernel);
 
 // The verbs.
 Exit token_show(Call &call);

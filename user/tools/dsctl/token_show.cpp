@@ -103,14 +103,17 @@ Json parameter_json(const nl::Message &parameter) {
             {"value", parameter.get_or(attr::setting, 0)},
             {"min", parameter.get_or(attr::least, 0)},
             {"max", parameter.get_or(attr::most, 0)},
-            {"default", parameter.get_or(attr::normal, 0)}};
+            {"default", parameter.get_or(attr::normal, 0)},
+            {"note", parameter.get_or(attr::reason, "")}};
 }
 
 Row parameter_row(const nl::Message &parameter) {
-    return {parameter.get_or(attr::name, "?"), std::to_string(parameter.get_or(attr::setting, 0)),
+    return {parameter.get_or(attr::name, "?"),
+            std::to_string(parameter.get_or(attr::setting, 0)),
             std::to_string(parameter.get_or(attr::least, 0)),
             std::to_string(parameter.get_or(attr::most, 0)),
-            std::to_string(parameter.get_or(attr::normal, 0))};
+            std::to_string(parameter.get_or(attr::normal, 0)),
+            parameter.get_or(attr::reason, "")};
 }
 
 // Both sides of NAME=VALUE.
@@ -179,17 +182,18 @@ Exit token_stat(Call &call) {
 
 Exit token_set(Call &call) {
     std::string setting = call.text("NAME=VALUE"), only;
+    nl::Message request(DS_CMD_TOKEN_SET);
     std::vector<Row> rows;
 
     if (!setting.empty()) {
         auto [name, value] = parse_setting(setting);
-        nl::Message request(DS_CMD_TOKEN_SET);
         request.put(attr::name, name).put(attr::setting, value);
-        Kernel(call).call(request, "set " + name);
         only = name;
     }
-    for (const nl::Message &parameter :
-         Kernel(call).dump(DS_CMD_TOKEN_PARAM_GET, "list the parameters of the token cache")) {
+    Kernel kernel(call);
+    if (!only.empty())
+        kernel.call(request, "set " + only);
+    for (const nl::Message &parameter : read_token_parameters(kernel)) {
         if (!only.empty() && parameter.get_or(attr::name, "") != only)
             continue;
         call.out.respond(parameter_json(parameter));
@@ -198,11 +202,12 @@ Exit token_set(Call &call) {
     if (!only.empty())
         call.out.done(setting + " is set");
     else
-        call.out.table({{"PARAMETER", false, true},
+        call.out.table({{"PARAMETER"},
                         {"VALUE", true},
                         {"SMALLEST", true},
                         {"LARGEST", true},
-                        {"DEFAULT", true}},
+                        {"DEFAULT", true},
+                        {"NOTE", false, true}},
                        rows);
     return Exit::ok;
 }

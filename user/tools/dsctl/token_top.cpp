@@ -36,8 +36,7 @@ Json json_of(std::optional<double> value) {
 
 class Tiers : public TopSource {
 public:
-    explicit Tiers(const Call &call)
-        : kernel_(call), capacity_(token_parameter(kernel_, "L1_CAPACITY")) {}
+    explicit Tiers(const Call &call);
 
     void sample() override;
     View view(Order order) const override;
@@ -56,12 +55,26 @@ private:
     Json device_json(const std::string &device) const;
 
     Kernel kernel_;
-    uint64_t capacity_;
+    uint64_t l1_slots_ = 0, l2_bytes_ = 0;
+    std::string l2_memory_;
     Devices before_, now_;
     std::string stamp_;
     std::optional<Clock::time_point> time_;
     std::optional<double> seconds_;  // since the sample before
 };
+
+Tiers::Tiers(const Call &call) : kernel_(call) {
+    for (const nl::Message &parameter : read_token_parameters(kernel_)) {
+        std::string name = parameter.get_or(attr::name, "");
+        uint64_t value = parameter.get_or(attr::setting, 0);
+        if (name == "L1_CAPACITY")
+            l1_slots_ = value;
+        else if (name == "L2_CAPACITY")
+            l2_bytes_ = value;
+        else if (name == "L2_NODE")
+            l2_memory_ = parameter.get_or(attr::reason, "");
+    }
+}
 
 void Tiers::sample() {
     Clock::time_point now = Clock::now();
@@ -174,10 +187,8 @@ Json Tiers::json() const {
         levels.push_back(tier_json(tier));
     for (const auto &[device, counters] : now_)
         devices.push_back(device_json(device));
-    return {{"time", stamp_},
-            {"seconds", json_of(seconds_)},
-            {"l1_capacity", capacity_},
-            {"tiers", levels},
+    return {{"time", stamp_},        {"seconds", json_of(seconds_)}, {"l1_slots", l1_slots_},
+            {"l2_bytes", l2_bytes_}, {"l2_memory", l2_memory_},      {"tiers", levels},
             {"devices", devices}};
 }
 
@@ -252,13 +263,13 @@ Panel Tiers::device_panel(Order order) const {
 }
 
 View Tiers::view(Order order) const {
-    uint64_t used = sum("tokens_l1");
-    View view{
-        .fields = {{"L1", format("%llu of %llu slots used, ", static_cast<unsigned long long>(used),
-                                 static_cast<unsigned long long>(capacity_)) +
-                              stamp_},
-                   {"hits in L1", share_of(share("hits_l1")) + " of all look-ups"}},
-        .panels = {tier_panel(), device_panel(order)}};
+    View view{.fields = {{"time", stamp_},
+                         {"look-ups", share_of(share("hits_l1")) + " found in L1"},
+                         {"L1", format("%llu of %llu slots used",
+                                       static_cast<unsigned long long>(sum("tokens_l1")),
+                                       static_cast<unsigned long long>(l1_slots_))},
+                         {"L2", l2_bytes_ ? bytes_text(l2_bytes_) + " of " + l2_memory_ : "none"}},
+              .panels = {tier_panel(), device_panel(order)}};
 
     std::erase_if(view.panels, [](const Panel &panel) { return panel.rows.empty(); });
     return view;
