@@ -42,6 +42,27 @@ static void page_install(struct ds_token_page *page, struct ds_token_page *spare
 	spare->home = NULL;
 }
 
+static void chain_add(const struct ds_token_table *t, struct ds_token_chain *chain, u32 index,
+		      u32 words)
+{
+	*ds_token_home(t, index, words) = NO_INDEX;
+	if (chain->head == NO_INDEX)
+		chain->head = index;
+	else
+		*ds_token_home(t, chain->tail, words) = index;
+	chain->tail = index;
+}
+
+/* Its first, or NO_INDEX. */
+static u32 chain_take(const struct ds_token_table *t, struct ds_token_chain *chain, u32 words)
+{
+	u32 index = chain->head;
+
+	if (index != NO_INDEX)
+		chain->head = (u32)*ds_token_home(t, index, words);
+	return index;
+}
+
 /*
  * Take a free index, the one longest so if there are several. -EAGAIN: it needs
  * a new page; call again with one in @spare. Under the lock.
@@ -53,14 +74,14 @@ static int token_take(struct ds_token_table *t, u32 words, struct ds_token_page 
 
 	if (t->live >= t->limit)
 		return -EDQUOT;
-	if (set->free_head != NO_INDEX) {
-		*index = set->free_head;
-		set->free_head = (u32)*ds_token_home(t, *index, words);
+	*index = chain_take(t, &set->unused, words);
+	if (*index != NO_INDEX)
 		return 0;
-	}
 	if (set->next == set->end) {
-		if (t->used == DS_TOKEN_PAGES)
-			return -ENOSPC;
+		if (t->used == DS_TOKEN_PAGES) {
+			*index = chain_take(t, &set->retired, words);
+			return *index == NO_INDEX ? -ENOSPC : 0;
+		}
 		if (!spare->words)
 			return -EAGAIN;
 		page_install(&t->pages[t->used], spare);
@@ -85,7 +106,7 @@ static int token_create_locked(struct ds_token_table *t, u8 type,
 
 	word = ds_token_word(t, index);
 	home = ds_token_home(t, index, words);
-	gen = ds_word_gen(READ_ONCE(*word)) + 1;
+	gen = ds_word_gen(READ_ONCE(*word)) % DS_WORD_GEN_MAX + 1;
 	WRITE_ONCE(home[0], p->fixed);
 	if (words == 2)
 		WRITE_ONCE(home[1], p->hot);
@@ -135,8 +156,10 @@ int ds_token_table_init(struct ds_token_table *t, u32 limit)
 		return ret;
 	}
 	ds_spin_init(&t->lock);
-	for (i = 0; i < ARRAY_SIZE(t->indices); i++)
-		t->indices[i].free_head = NO_INDEX;
+	for (i = 0; i < ARRAY_SIZE(t->indices); i++) {
+		t->indices[i].unused.head = NO_INDEX;
+		t->indices[i].retired.head = NO_INDEX;
+	}
 	t->limit = limit;
 	return 0;
 }
@@ -362,14 +385,8 @@ void ds_token_free(struct ds_token_table *t, u32 token)
 	if (wide != NO_WIDE)
 		ds_wide_del(&t->wide, wide - 1);
 	WRITE_ONCE(t->live, t->live - 1);
-	if (ds_token_gen(token) == DS_WORD_GEN_MAX)
-		goto out;	/* retired */
-	*ds_token_home(t, index, words) = NO_INDEX;
-	if (set->free_head == NO_INDEX)
-		set->free_head = index;
-	else
-		*ds_token_home(t, set->free_tail, words) = index;
-	set->free_tail = index;
+	chain_add(t, ds_token_gen(token) == DS_WORD_GEN_MAX ? &set->retired : &set->unused,
+		  index, words);
 out:
 	ds_spin_unlock(&t->lock);
 }

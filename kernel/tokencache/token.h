@@ -40,15 +40,26 @@ struct ds_token_page {
 };
 
 /**
+ * struct ds_token_chain - indices, the one that waits longest first; private
+ * @head: the first one, if there is one
+ * @tail: the last one
+ */
+struct ds_token_chain {
+	u32 head;
+	u32 tail;
+};
+
+/**
  * struct ds_token_indices - indices for tokens of one size; private
- * @free_head: the one that is used next, if one is free
- * @free_tail: the one that was freed last
- * @next: the one that is used next, if none is free and it is below @end
+ * @unused: free ones, which are taken first
+ * @retired: free ones that have given their last generation. They begin again only when no
+ *	other can be had: some 10^9 tokens have come and gone by then since the same handle was valid
+ * @next: the one that is used next, if none is in @unused and it is below @end
  * @end: behind the page of @next
  */
 struct ds_token_indices {
-	u32 free_head;
-	u32 free_tail;
+	struct ds_token_chain unused;
+	struct ds_token_chain retired;
 	u32 next;
 	u32 end;
 };
@@ -118,7 +129,7 @@ u32 ds_token_table_destroy(struct ds_token_table *t);
  * Process context, may sleep.
  *
  * Return: 0, -EINVAL by ds_token_check(), -EDQUOT at the limit, -ENOMEM, or
- * -ENOSPC when every index is in use or has issued its last generation.
+ * -ENOSPC when every index that there can be is in use.
  */
 int ds_token_create(struct ds_token_table *t, const struct ds_token_desc *d,
 		    u32 *token);

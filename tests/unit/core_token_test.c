@@ -347,7 +347,7 @@ static void indices_in_turn(void **state)
 	assert_int_equal(ds_token_index(create(DS_TOKEN_MR, 0)), 4);
 }
 
-/* A slot gives each generation once, and never one again. */
+/* An index gives each generation once, and then rests. */
 static void retirement(void **state)
 {
 	u32 i, gen, token;
@@ -364,6 +364,31 @@ static void retirement(void **state)
 		assert_int_equal(get((u32)DS_TOKEN_CQ << DS_TOKEN_TYPE_OFF |
 				     gen << DS_TOKEN_GEN_OFF), -ESTALE);
 	assert_int_equal(ds_token_count(&table), 1);
+}
+
+/* When there is no other, who has rested longest begins again. */
+static void retired_in_turn(void **state)
+{
+	struct ds_token_desc d = desc_of(DS_TOKEN_CQ, 0);
+	u32 i, k, token, kept[DS_TOKEN_PAGE];
+
+	(void)state;
+	table.used = DS_TOKEN_PAGES - 1;
+	for (i = 0; i < 2; i++)
+		for (k = 1; k <= DS_WORD_GEN_MAX; k++)
+			end(create(DS_TOKEN_CQ, k));
+	for (i = 2; i < DS_TOKEN_PAGE; i++)
+		kept[i] = create(DS_TOKEN_CQ, i);
+	for (i = 0; i < 2; i++) {
+		token = create(DS_TOKEN_CQ, i);
+		assert_int_equal(ds_token_index(token), ds_token_index(kept[2]) - 2 + i);
+		assert_int_equal(ds_token_gen(token), 1);
+		assert_int_equal(get(token + (1u << DS_TOKEN_GEN_OFF)), -EBADF);
+	}
+	assert_int_equal(ds_token_create(&table, &d, &token), -ENOSPC);
+	end(kept[5]);
+	assert_int_equal(create(DS_TOKEN_CQ, 0), next_gen(kept[5]));
+	table.used = DS_TOKEN_PAGES;
 }
 
 static void quota(void **state)
@@ -511,6 +536,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(wrong_time, setup, teardown),
 		cmocka_unit_test_setup_teardown(indices_in_turn, setup, teardown),
 		cmocka_unit_test_setup_teardown(retirement, setup, teardown),
+		cmocka_unit_test_setup_teardown(retired_in_turn, setup, teardown),
 		cmocka_unit_test_setup_teardown(quota, setup, teardown),
 		cmocka_unit_test_setup_teardown(no_memory, setup, teardown),
 		cmocka_unit_test_setup_teardown(another_creator_was_faster, setup, teardown),

@@ -46,7 +46,7 @@ enum ds_token_op {
 #define DS_TOKEN_INDEX_OFF	0
 #define DS_TOKEN_INDEX_BITS	22	/* at most 4,194,304 objects a host */
 #define DS_TOKEN_GEN_OFF	22
-#define DS_TOKEN_GEN_BITS	8	/* a slot is retired after 255 uses */
+#define DS_TOKEN_GEN_BITS	8	/* an index rests for long after 255 uses */
 #define DS_TOKEN_TYPE_OFF	30
 #define DS_TOKEN_TYPE_BITS	2
 
