@@ -163,6 +163,18 @@ int ds_cache_miss_end(struct ds_cache *c, struct ds_cache_change *ch);
 void ds_cache_miss_abort(struct ds_cache *c, struct ds_cache_change *ch);
 
 /**
+ * ds_cache_stage - bring a token to L2, as somebody wants it soon
+ * @c: cache
+ * @token: any number
+ *
+ * Takes the lock. Who has to leave L2 for it is sent home.
+ *
+ * Return: 0, also if it is in L2 or L1; -ENOSPC if L2 has no room, or there is none; -ESTALE
+ * or -EBADF; -EBUSY, -EPERM, -EOVERFLOW or -EAGAIN as ds_move_begin().
+ */
+int ds_cache_stage(struct ds_cache *c, u32 token);
+
+/**
  * ds_cache_tick - time has passed
  * @c: cache
  * @now: in ns, monotonic

@@ -301,3 +301,21 @@ int ds_cache_miss(struct ds_cache *c, u32 token)
 	ds_spin_unlock(&c->lock);
 	return ret;
 }
+
+int ds_cache_stage(struct ds_cache *c, u32 token)
+{
+	struct ds_cache_change ch = { .count = 0 };
+	u32 slot;
+	u64 word;
+	int ret;
+
+	ds_spin_lock(&c->lock);
+	ret = check(c, token, &word);
+	if (!ret && ds_word_tier(word) == 3) {
+		slot = l2_slot_for(c, &ch, token);
+		ret = slot == DS_L2_NONE ? -ENOSPC : to_l2(c, &ch, token, slot);
+		ret = ds_change_end(c, &ch, ret);
+	}
+	ds_spin_unlock(&c->lock);
+	return ret == -EEXIST ? 0 : ret;
+}

@@ -1,0 +1,434 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * A whole token cache whose misses go through the batch and whose wide tokens go through the
+ * mailbox: what is read is always what the token says.
+ */
+#include "core_rdm.h"
+#include "tokencache/fetch.h"
+#include "tokencache/inline.h"
+
+enum { CAPACITY = 64, TOKENS = 2048, DOMAINS = 3 };
+
+static struct ds_cache cache;
+static struct ds_fetch fetch;
+static u32 tokens[TOKENS];
+static u16 posted[TOKENS];
+
+/* One in 16 is wide: its PD has no room. */
+static bool is_wide(u32 i)
+{
+	return i % 16 == 3;
+}
+
+static u32 create(u32 i)
+{
+	struct ds_token_desc d;
+	u32 token;
+
+	memset(&d, 0, sizeof(d));
+	d.type = DS_TOKEN_QP;
+	d.qp.number = i + 1;
+	d.qp.pd = is_wide(i) ? 1 << 21 : 1;
+	assert_int_equal(ds_token_create(&cache.table, &d, &token), 0);
+	return token;
+}
+
+static void end(u32 token)
+{
+	assert_int_equal(ds_token_revoke(&cache.table, token, NULL), 0);
+	ds_fetch_revoked(&fetch, token);
+	ds_token_free(&cache.table, token);
+}
+
+/* A token belongs to the domain of its index. */
+static int allowed(struct ds_fetch *f, u32 requester, u32 token)
+{
+	assert_ptr_equal(f, &fetch);
+	return ds_token_index(token) % DOMAINS == requester ? 0 : -EACCES;
+}
+
+static void start(u32 l2_pages, u32 prefetch)
+{
+	u32 i;
+
+	assert_int_equal(ds_cache_init(&cache, TOKENS + 10, CAPACITY, DS_POLICY_DEFAULT, l2_pages,
+				       DS_L2_ANYWHERE), 0);
+	assert_int_equal(ds_fetch_init(&fetch, &cache, allowed, NULL, NULL), 0);
+	assert_int_equal(ds_batch_set(&fetch.batch, DS_L2_PAGE_PREFETCH_SIZE, prefetch * 16), 0);
+	for (i = 0; i < TOKENS; i++)
+		tokens[i] = create(i);
+	memset(posted, 0, sizeof(posted));
+}
+
+static void stop(void)
+{
+	u32 i;
+
+	ds_fetch_shut(&fetch);
+	for (i = 0; i < TOKENS; i++)
+		end(tokens[i]);
+	ds_fetch_destroy(&fetch);
+	assert_int_equal(ds_cache_destroy(&cache), 0);
+}
+
+static u32 tier_of(u32 i)
+{
+	u64 word;
+
+	assert_int_equal(ds_token_find(&cache.table, tokens[i], &word), 0);
+	assert_false(ds_word_is_moving(word));
+	return ds_word_tier(word);
+}
+
+struct tester {
+	struct ds_expand_waiter w;
+	struct ds_token_desc buffer;
+	u32 told;
+	int ret;
+};
+
+static struct tester testers[TOKENS];
+
+static void told(struct ds_waiter *w, int ret)
+{
+	struct tester *t = container_of(w, struct tester, w.base);
+
+	t->told++;
+	t->ret = ret;
+}
+
+static struct tester *tester(u32 i, bool copy)
+{
+	testers[i] = (struct tester){ .w.base.done = told };
+	testers[i].w.buffer = copy ? &testers[i].buffer : NULL;
+	return &testers[i];
+}
+
+static void assert_told(u32 i, int ret)
+{
+	assert_int_equal(testers[i].told, 1);
+	assert_int_equal(testers[i].ret, ret);
+}
+
+static int miss(u32 i, u64 now)
+{
+	return ds_fetch_miss(&fetch, tokens[i], &tester(i, false)->w.base, now);
+}
+
+static int whole(u32 i, bool copy, u32 requester)
+{
+	return ds_fetch_whole(&fetch, tokens[i], requester, DS_EXPAND_URGENT, &tester(i, copy)->w,
+			      0);
+}
+
+static u32 owner(u32 i)
+{
+	return ds_token_index(tokens[i]) % DOMAINS;
+}
+
+/* What is read is right, wherever. Return: the tier. */
+static u32 use(u32 i)
+{
+	struct ds_token_desc d;
+
+	assert_int_equal(ds_cache_get(&cache, tokens[i], &d), 0);
+	assert_int_equal(d.qp.number, i + 1);
+	assert_int_equal(d.qp.pd, is_wide(i) ? 1 << 21 : 1);
+	assert_int_equal(d.qp.posted, posted[i]);
+	ds_token_put(&cache.table, tokens[i]);
+	return d.tier;
+}
+
+static void post(u32 i, u16 count)
+{
+	assert_int_equal(ds_token_add_posted(&cache.table, tokens[i], count), 0);
+	posted[i] += count;
+}
+
+static void wrong_parameters(void **state)
+{
+	u64 batch[DS_BATCH_PARAMS] = { 0 }, expand[DS_EXPAND_PARAMS] = { 0 };
+
+	(void)state;
+	assert_int_equal(ds_fetch_init(&fetch, &cache, allowed, batch, NULL), -EINVAL);
+	assert_int_equal(ds_fetch_init(&fetch, &cache, allowed, NULL, expand), -EINVAL);
+}
+
+static void forged_and_ended(void **state)
+{
+	static const u32 forged[] = { 0, 0xffffffff, 0x80000000, 5 };
+	u32 i, old;
+
+	(void)state;
+	start(4, 16);
+	for (i = 0; i < ARRAY_SIZE(forged); i++) {
+		assert_int_equal(ds_fetch_miss(&fetch, forged[i], &tester(i, false)->w.base, 0),
+				 -EINPROGRESS);
+		assert_int_equal(ds_fetch_whole(&fetch, forged[i],
+						ds_token_index(forged[i]) % DOMAINS,
+						DS_EXPAND_URGENT, NULL, 0), -EBADF);
+	}
+	old = tokens[7];
+	assert_int_equal(miss(7, 0), -EINPROGRESS);
+	end(old);
+	tokens[7] = create(7);
+	ds_fetch_work(&fetch, 1000000, 9);
+	for (i = 0; i < ARRAY_SIZE(forged); i++)
+		assert_told(i, -ESTALE);
+	assert_told(7, -ESTALE);
+	assert_int_equal(fetch.batch.stats.fetches, 0);
+	assert_int_equal(ds_fetch_whole(&fetch, old, ds_token_index(old) % DOMAINS,
+					DS_EXPAND_URGENT, NULL, 0), -ESTALE);
+	assert_int_equal(use(7), 3);
+	stop();
+}
+
+/* 64 misses of neighbours at home are one DMA operation; then they are in L1. */
+static void misses_at_home(void **state)
+{
+	u32 i, first;
+
+	(void)state;
+	start(0, 0);
+	first = (DS_FETCH_HOME_PAGE - ds_token_index(tokens[0]) % DS_FETCH_HOME_PAGE) %
+		DS_FETCH_HOME_PAGE;
+	for (i = first; i < first + 64; i++) {
+		assert_true(ds_batch_due(&fetch.batch, 0) > 0);
+		assert_int_equal(use(i), 3);
+		assert_int_equal(miss(i, 0), -EINPROGRESS);
+	}
+	assert_int_equal(ds_fetch_work(&fetch, 0, 9), DS_BATCH_NEVER);
+	assert_int_equal(fetch.batch.stats.fetches, 1);
+	for (i = first; i < first + 64; i++) {
+		assert_told(i, 0);
+		assert_int_equal(use(i), 1);
+	}
+	stop();
+}
+
+/* Tokens in L2 are fetched by pages of L2. */
+static void misses_in_l2(void **state)
+{
+	u32 i;
+
+	(void)state;
+	start(4, 0);
+	for (i = 0; i < 40; i++) {
+		assert_int_equal(ds_cache_stage(&cache, tokens[i * 20]), 0);
+		assert_int_equal(tier_of(i * 20), 2);
+	}
+	for (i = 0; i < 40; i++)
+		assert_int_equal(miss(i * 20, i), -EINPROGRESS);
+	ds_fetch_work(&fetch, 5000, 9);
+	for (i = 0; i < 40; i++) {
+		assert_told(i * 20, 0);
+		assert_int_equal(use(i * 20), 1);
+	}
+	/* At home these were in four pages. Here narrow ones and wide ones are apart. */
+	assert_in_range(fetch.batch.stats.fetches, 1, 2);
+	stop();
+}
+
+static void neighbours_wait_in_staging(void **state)
+{
+	u32 i;
+
+	(void)state;
+	start(4, 8);
+	assert_int_equal(miss(100, 0), -EINPROGRESS);
+	ds_fetch_work(&fetch, 5000, 9);
+	assert_told(100, 0);
+	for (i = 101; i <= 108; i++)
+		assert_int_equal(use(i), 3);
+	assert_int_equal(miss(101, 6000), 0);
+	assert_int_equal(use(101), 1);
+	/* Written to since. */
+	post(102, 1);
+	assert_int_equal(miss(102, 6000), -EINPROGRESS);
+	/* So often that its version is the same again. */
+	for (i = 0; i < 1024; i++)
+		post(103, 1);
+	assert_int_equal(miss(103, 6000), 0);
+	assert_int_equal(use(103), 1);
+	/* Gone. */
+	end(tokens[104]);
+	assert_int_equal(miss(104, 6000), -EINPROGRESS);
+	tokens[104] = create(104);
+	ds_fetch_work(&fetch, 20000, 9);
+	assert_told(102, 0);
+	assert_told(104, -ESTALE);
+	assert_int_equal(use(102), 1);
+	assert_int_equal(fetch.batch.stats.used, 4);
+	assert_int_equal(fetch.batch.stats.stale, 3);
+	assert_int_equal(fetch.batch.stats.fetches, 2);
+	stop();
+}
+
+static void moved_meanwhile(void **state)
+{
+	(void)state;
+	start(4, 0);
+	assert_int_equal(miss(9, 0), -EINPROGRESS);
+	assert_int_equal(ds_cache_stage(&cache, tokens[9]), 0);
+	ds_fetch_work(&fetch, 5000, 9);
+	assert_told(9, 0);
+	assert_int_equal(use(9), 1);
+	assert_int_equal(miss(9, 6000), -EINPROGRESS);	/* another miss was faster */
+	ds_fetch_work(&fetch, 20000, 9);
+	assert_told(9, 0);
+	stop();
+}
+
+static void wide_ones_from_the_host(void **state)
+{
+	u32 requester;
+
+	(void)state;
+	start(4, 0);
+	assert_true(is_wide(3 + 16));
+	for (requester = 0; requester < DOMAINS; requester++)
+		if (requester != owner(19))
+			assert_int_equal(whole(19, true, requester), -EACCES);
+	post(19, 5);
+	assert_int_equal(whole(19, true, owner(19)), -EINPROGRESS);
+	ds_fetch_work(&fetch, 1, 9);
+	assert_told(19, 0);
+	assert_int_equal(testers[19].buffer.qp.pd, 1 << 21);
+	assert_int_equal(testers[19].buffer.qp.posted, 5);
+	assert_int_equal(tier_of(19), 3);
+	/* Staged: in L2 it is as wide as at home. */
+	assert_int_equal(whole(19, false, owner(19)), -EINPROGRESS);
+	ds_fetch_work(&fetch, 1, 9);
+	assert_told(19, 0);
+	assert_int_equal(tier_of(19), 2);
+	assert_int_equal(use(19), 2);
+	assert_int_equal(whole(19, false, owner(19)), -EINPROGRESS);	/* from L2 */
+	ds_fetch_work(&fetch, 1, 9);
+	assert_told(19, 0);
+	stop();
+	/* Without L2. */
+	start(0, 0);
+	assert_int_equal(whole(19, false, owner(19)), -EINPROGRESS);
+	ds_fetch_work(&fetch, 1, 9);
+	assert_told(19, -ENOSPC);
+	stop();
+}
+
+static void offsets(void **state)
+{
+	struct ds_expand_req req;
+
+	(void)state;
+	start(2, 0);
+	req = (struct ds_expand_req) {
+		.token = tokens[5], .offset = ds_token_index(tokens[5]), .requester = owner(5),
+	};
+	assert_int_equal(ds_expand_ask(&fetch.box, &req, NULL, 0), -EINPROGRESS);
+	ds_fetch_work(&fetch, 1, 9);
+	assert_int_equal(tier_of(5), 2);
+	assert_int_equal(ds_expand_ask(&fetch.box, &req, NULL, 0), -ESTALE);	/* it was there */
+	req.offset = 1u << DS_TOKEN_INDEX_BITS;
+	assert_int_equal(ds_expand_ask(&fetch.box, &req, NULL, 0), -EINVAL);
+	req.offset = DS_FETCH_L2 | 2 << DS_L2_SLOT_BITS;
+	assert_int_equal(ds_expand_ask(&fetch.box, &req, NULL, 0), -EINVAL);
+	req.offset = ~0u;
+	assert_int_equal(ds_expand_ask(&fetch.box, &req, NULL, 0), -EINVAL);
+	req.offset = (DS_FETCH_L2 | 2 << DS_L2_SLOT_BITS) - 1;
+	assert_int_equal(ds_expand_ask(&fetch.box, &req, NULL, 0), -ESTALE);
+	stop();
+}
+
+static void revoked_and_shut_while_they_wait(void **state)
+{
+	(void)state;
+	start(2, 0);
+	assert_int_equal(whole(5, true, owner(5)), -EINPROGRESS);
+	end(tokens[5]);
+	assert_told(5, -ESTALE);
+	tokens[5] = create(5);
+	assert_int_equal(whole(6, true, owner(6)), -EINPROGRESS);
+	assert_int_equal(miss(7, 0), -EINPROGRESS);
+	ds_fetch_shut(&fetch);
+	assert_told(6, -ENODEV);
+	assert_told(7, -ENODEV);
+	assert_int_equal(miss(7, 0), -ENODEV);
+	assert_int_equal(whole(6, true, owner(6)), -ENODEV);
+	assert_int_equal(ds_fetch_work(&fetch, 100000, 9), DS_BATCH_NEVER);
+	stop();
+}
+
+static void work_says_when(void **state)
+{
+	(void)state;
+	start(2, 0);
+	assert_int_equal(ds_fetch_work(&fetch, 0, 9), DS_BATCH_NEVER);
+	assert_int_equal(miss(7, 100), -EINPROGRESS);
+	assert_int_equal(ds_fetch_work(&fetch, 1100, 9), 4000);
+	assert_int_equal(whole(6, true, owner(6)), -EINPROGRESS);
+	assert_int_equal(whole(8, true, owner(8)), -EINPROGRESS);
+	assert_int_equal(ds_fetch_work(&fetch, 1100, 1), 0);
+	assert_int_equal(ds_fetch_work(&fetch, 1100, 2), 4000);
+	assert_int_equal(ds_fetch_work(&fetch, 5100, 2), DS_BATCH_NEVER);
+	stop();
+}
+
+/* Hot inline meanwhile, ends and births: what is read is always what was written. */
+static void random_uses(void **state)
+{
+	u64 steps = random_steps(), step;
+	u32 i, hits = 0;
+
+	(void)state;
+	start(1, 4);
+	for (step = 0; step < steps; step++) {
+		i = random_below(random_below(2) ? TOKENS : TOKENS / 16);
+		switch (random_below(32)) {
+		case 0:
+			end(tokens[i]);
+			tokens[i] = create(i);
+			posted[i] = 0;
+			break;
+		case 1:
+			whole(i, random_below(2), owner(i));
+			ds_fetch_work(&fetch, step * 100, 9);
+			if (testers[i].told && !testers[i].ret && testers[i].w.buffer)
+				assert_int_equal(testers[i].buffer.qp.posted, posted[i]);
+			break;
+		case 2:
+		case 3:
+		case 4:
+			post(i, (u16)random_below(100));
+			break;
+		default:
+			if (use(i) == 1)
+				hits++;
+			else
+				ds_fetch_miss(&fetch, tokens[i], NULL, step * 100);
+			ds_fetch_work(&fetch, step * 100, 9);
+		}
+	}
+	print_message("# %u hits; %llu misses waited, %llu joined, %llu found in staging; %llu DMA "
+		      "operations\n", hits, fetch.batch.stats.queued, fetch.batch.stats.joined,
+		      fetch.batch.stats.used, fetch.batch.stats.fetches);
+	assert_true(hits && fetch.batch.stats.used && fetch.batch.stats.stale);
+	stop();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(wrong_parameters),
+		TEST(forged_and_ended),
+		TEST(misses_at_home),
+		TEST(misses_in_l2),
+		TEST(neighbours_wait_in_staging),
+		TEST(moved_meanwhile),
+		TEST(wide_ones_from_the_host),
+		TEST(offsets),
+		TEST(revoked_and_shut_while_they_wait),
+		TEST(work_says_when),
+		TEST(random_uses),
+	};
+
+	return cmocka_run_group_tests_name("core_fetch", tests, NULL, NULL);
+}
