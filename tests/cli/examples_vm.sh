@@ -177,6 +177,8 @@ narrative() {
 	example 'top -b -n 1'
 	[ -n "$json" ] || sed 's/^/# /' /tmp/out
 	tokens
+	example 'token record uses.trace'
+	example 'token record uses.trace --seconds 60 --count 1000'
 	kill -INT "$bench"
 	wait "$bench"
 

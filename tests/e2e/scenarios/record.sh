@@ -26,17 +26,19 @@ begin() {
 	eventually 10 switched_on
 }
 
+check "nothing is used, and that is an error" fails 1 'no token was used' dsctl token record "$trace" --seconds 100ms
+check "then there is no file" [ ! -e "$trace" ]
+check "a folder is no file" fails '1|4' 'token|folder|directory' dsctl token record /run --seconds 100ms
+
 configure
 lend 2 16M > /dev/null
 pool 1 2
 bench read 10
 
-check "nothing is used, and that is an error" fails 1 'no token was used' dsctl token record "$trace" --seconds 100ms
-check "then there is no file" [ ! -e "$trace" ]
-check "a folder is no file" fails '1|4' 'token|folder|directory' dsctl token record /run --seconds 100ms
-
 # All of it, on two processors, beside somebody who traces, too.
-echo 1 > $tracing/events/ds/ds_chain_post/enable
+others=$tracing/instances/others
+mkdir $others
+echo 1 > $others/events/ds/ds_chain_post/enable
 outside=$(looked)
 begin --seconds 60
 inside=$(looked)
@@ -45,9 +47,9 @@ bench write 2000
 wait $first_bench
 inside=$(($(looked) - inside))
 is "somebody else's tracing is as it was" \
-	"$(cat $tracing/events/ds/ds_chain_post/enable $tracing/events/ds/ds_token_access/enable | tr -d '\n')" 10
-check "and has none of our events" sh -c "! grep -q ds_token_access $tracing/trace"
-echo 0 > $tracing/events/ds/ds_chain_post/enable
+	"$(cat $others/events/ds/ds_{chain_post,token_access}/enable $tracing/events/ds/ds_token_access/enable | tr -d '\n')" 100
+check "and has its own events only" sh -c "grep -q ds_chain_post $others/trace && ! grep -q ds_token_access $others/trace"
+rmdir $others
 kill -INT $recorder
 wait $recorder
 is "Ctrl-C ends it, and that is no error" "$?" 0

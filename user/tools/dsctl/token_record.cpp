@@ -146,7 +146,7 @@ Verb token_record_verb() {
                     .kind = Kind::file,
                     .help = "file to write, in the format 'ds'"},
                    {.name = "--seconds",
-                    .value = "TIME",
+                    .value = "SECONDS",
                     .kind = Kind::seconds,
                     .help = "how long",
                     .fallback = "10",
@@ -160,7 +160,7 @@ Verb token_record_verb() {
                     .min = 1,
                     .max = ds::sim::most_requests}},
         .examples = {{"token record uses.trace", "ten seconds of what programs do"},
-                     {"token record uses.trace --seconds 60 --count 100000",
+                     {"token record uses.trace --seconds 60 --count 1000",
                       "a minute, or less if that many come earlier"}},
         .run = run,
         .details =

@@ -93,6 +93,11 @@ void TraceInstance::write(const std::string &file, const std::string &text) cons
     File(path_ + file, O_WRONLY).write(text.data(), text.size());
 }
 
+void TraceInstance::stop() {
+    if (exists(path_ + enable()))
+        write(enable(), "0");
+}
+
 void TraceInstance::drain(const TakeEvent &take) {
     for (int pipe : pipes_)
         drain_pipe(pipe, take);

@@ -21,8 +21,9 @@ public:
     TraceInstance(const TraceInstance &) = delete;
     TraceInstance &operator=(const TraceInstance &) = delete;
 
-    void start() { write("events/ds/" + event_ + "/enable", "1"); }
-    void stop() { write("events/ds/" + event_ + "/enable", "0"); }
+    void start() { write(enable(), "1"); }
+    // Also if the module is gone by now, and with it the tracepoint.
+    void stop();
 
     // Takes what there is by now, processor by processor; events of this kind only.
     void drain(const TakeEvent &take);
@@ -34,6 +35,7 @@ public:
     uint64_t lost() const;
 
 private:
+    std::string enable() const { return "events/ds/" + event_ + "/enable"; }
     void open_pipes();
     void remove();
     void write(const std::string &file, const std::string &text) const;
