@@ -14,6 +14,7 @@
 #include <uapi/ds/ioctl.h>
 #include "params.h"
 #include "tokencache/inline.h"
+#include "token_fetch.h"
 #include "tokens.h"
 #include "trace.h"
 
@@ -49,12 +50,18 @@ int ds_tokens_init(void)
 	ret = ds_cache_init(&ds_tokens, 1u << DS_TOKEN_INDEX_BITS, ds_token_l1,
 			    DS_POLICY_DEFAULT, ds_token_l2 * (SZ_1M / DS_L2_PAGE_BYTES),
 			    ds_token_l2_place.node);
+	if (ret)
+		return ret;
 	ds_tokens.table.moved = ds_token_moved;
+	ret = ds_token_fetch_init(&ds_tokens);
+	if (ret)
+		ds_cache_destroy(&ds_tokens);
 	return ret;
 }
 
 void ds_tokens_exit(void)
 {
+	ds_token_fetch_exit();
 	WARN_ON_ONCE(ds_cache_destroy(&ds_tokens));
 	ds_token_devices_exit();
 }
@@ -73,14 +80,6 @@ int ds_token_add(const struct ds_token_device *dev, const struct ds_token_desc *
 	return ret;
 }
 
-/* Chains are posted with bottom halves off, so the cache's lock is taken so by all. */
-static void ds_token_promote(u32 token)
-{
-	local_bh_disable();
-	ds_cache_miss(&ds_tokens, token);
-	local_bh_enable();
-}
-
 /* @found: tier, or an error. */
 static void ds_token_found(const struct ds_token_device *dev, u32 token, int found, u64 began)
 {
@@ -89,7 +88,7 @@ static void ds_token_found(const struct ds_token_device *dev, u32 token, int fou
 		return;
 	if (began)
 		began = ktime_get_ns();
-	ds_token_promote(token);
+	ds_token_missed(token);
 	ds_token_count_miss(dev, began);
 }
 
@@ -160,9 +159,10 @@ void ds_token_end(u32 token)
 
 	trace_ds_token_access(token, DS_TOKEN_OP_FREE, 0);
 	init_completion(&waiter.unused);
-	local_bh_disable();	/* see ds_token_promote() */
+	local_bh_disable();	/* as chains, who take the cache's lock */
 	ret = ds_token_revoke(&ds_tokens.table, token, &waiter.idle);
 	local_bh_enable();
+	ds_token_unfetch(token);
 	if (ret == -EINPROGRESS)
 		wait_for_completion(&waiter.unused);
 	else if (ret)
