@@ -121,10 +121,9 @@ static u32 free_slot(const struct ds_l2_page *page)
 	return i * 64 + (u32)ilog2(free & -free);
 }
 
-/* A slot is to be another token's. What a reader may see of it says that it is nobody's. */
+/* A slot, of which a reader sees that it is nobody's, is to be a token's. */
 static void slot_begin(struct ds_l2 *l2, struct ds_l2_page *page, u32 i, u32 high)
 {
-	WRITE_ONCE(page->slots[i].token, 0);
 	WRITE_ONCE(page->recent[i], DS_L2_USED | DS_L2_AWAKE);
 	bit_set(page->kept, i, true);
 	if (!page->mixed)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* L2 of the token cache: pages of buckets and mixed ones, who leaves, who was idle. */
+#include <pthread.h>
 #include "core_rdm.h"
 #include "tokencache/l2.c"
 
@@ -176,9 +177,10 @@ static void an_old_slot(void **state)
 	ds_l2_renew(&l2, last, (u64)HIGH << 32);
 	assert_false(ds_l2_read(&l2, last, i + 1, &p));
 	assert_false(ds_l2_read(&l2, last, 0, &p) && p.fixed >> 32 != HIGH);
-	while (n--)
+	while (n--) {
 		ds_l2_give(&l2, slots[n]);
-	assert_false(ds_l2_read(&l2, last, i + 1, &p));
+		assert_false(ds_l2_read(&l2, slots[n], n + 1, &p));
+	}
 	for (n = 0; put(n + 1, n * 1000) != DS_L2_NONE; n++)
 		;
 	assert_int_equal(l2.pages[1].mixed, 1);
@@ -417,6 +419,74 @@ static void random_model(void **state)
 	ds_l2_destroy(&l2);
 }
 
+/* ---- readers while a page goes from bucket to bucket ---- */
+
+enum { READERS = 2, SHARED = 1 << DS_L2_SLOT_BITS };
+
+static bool stop;
+static u64 whole, wrong;
+
+static void *reader(void *arg)
+{
+	u32 token = 0;
+
+	(void)arg;
+	while (!READ_ONCE(stop)) {
+		struct ds_token_pack p, want;
+
+		token = token % 4 + 1;
+		if (!ds_l2_read(&l2, SHARED, token, &p))
+			continue;
+		want = pack_of(token, token % 2 + HIGH);
+		__atomic_fetch_add(&whole, 1, __ATOMIC_RELAXED);
+		if (p.fixed != want.fixed || p.hot != want.hot)
+			__atomic_fetch_add(&wrong, 1, __ATOMIC_RELAXED);
+	}
+	return NULL;
+}
+
+static void pause_a_little(void)
+{
+	u32 i;
+
+	for (i = 0; i < 20; i++)
+		cpu_relax();
+}
+
+static void read_meanwhile(void **state)
+{
+	u64 n, cycles = random_steps();
+	pthread_t readers[READERS];
+	u32 i;
+
+	(void)state;
+	start(2);
+	for (i = HIGH; i < HIGH + 2; i++)
+		l2.crowd[bucket_of(&l2, i)] += CROWD;	/* as if there were many */
+	for (i = 0; i < READERS; i++)
+		assert_int_equal(pthread_create(&readers[i], NULL, reader, NULL), 0);
+	for (n = 0; n < cycles || READ_ONCE(whole) < cycles; n++) {
+		u32 token = n % 4 + 1, high = token % 2 + HIGH;
+		struct ds_token_pack p = pack_of(token, high);
+
+		assert_int_equal(ds_l2_take(&l2, p.fixed), SHARED);
+		pause_a_little();
+		ds_l2_fill(&l2, SHARED, token, &p);
+		pause_a_little();
+		token = (token + 1) % 4 + 1;	/* the other one of this bucket */
+		p = pack_of(token, high);
+		ds_l2_renew(&l2, SHARED, p.fixed);
+		ds_l2_fill(&l2, SHARED, token, &p);
+		ds_l2_give(&l2, SHARED);
+	}
+	WRITE_ONCE(stop, true);
+	for (i = 0; i < READERS; i++)
+		pthread_join(readers[i], NULL);
+	print_message("# read %llu times\n", whole);
+	assert_int_equal(wrong, 0);
+	ds_l2_destroy(&l2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -432,6 +502,7 @@ int main(void)
 		TEST(kept),
 		TEST(idle),
 		TEST(random_model),
+		TEST(read_meanwhile),
 	};
 
 	return cmocka_run_group_tests_name("core_l2", tests, NULL, NULL);
