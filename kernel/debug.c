@@ -241,7 +241,7 @@ static int ds_tokencache_device(struct ds_token_device *dev, void *m)
 		return -ENOMEM;
 	ds_token_counts_sum(dev, sum);
 	for (i = 0; i < DS_TOKEN_STATS; i++)
-		seq_printf(m, "%s %s %llu\n", dev_name(&dev->ib->dev), ds_token_stat_names[i],
+		seq_printf(m, "%s %s %llu\n", ds_token_device_name(dev), ds_token_stat_names[i],
 			   sum->n[i]);
 	kfree(sum);
 	return 0;

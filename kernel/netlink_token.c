@@ -144,7 +144,7 @@ static int ds_dump_table(struct ds_dump *dump, u32 number, struct ds_token_table
 		dev = ds_token_device_number(number ?: ds_token_device_of(d.token));
 		if (!dev)
 			continue;	/* it is being made */
-		d.device = dev_name(&dev->ib->dev);
+		d.device = ds_token_device_name(dev);
 		dump->cb->args[0] = at;
 		dump->index = at;
 		err = ds_dump_object(dump, ds_put_token, &d);
@@ -216,7 +216,7 @@ static int ds_dump_token_counts(struct ds_token_device *dev, void *ctx)
 {
 	static const char *const places[DS_TOKEN_TIERS] = { "tokens_l1", "tokens_l2", "tokens_l3" };
 	struct ds_dump_token_stats *stats = ctx;
-	struct ds_dump_token_stat stat = { .device = dev_name(&dev->ib->dev) };
+	struct ds_dump_token_stat stat = { .device = ds_token_device_name(dev) };
 	struct ds_token_counts *sum;
 	int i, err = 0;
 

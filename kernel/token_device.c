@@ -112,6 +112,11 @@ void ds_token_device_del(struct ds_token_device *dev)
 	kfree(dev);
 }
 
+const char *ds_token_device_name(const struct ds_token_device *dev)
+{
+	return dev->ib ? dev_name(&dev->ib->dev) : "(packets)";
+}
+
 int ds_token_device_for_each(int (*fn)(struct ds_token_device *dev, void *ctx), void *ctx)
 {
 	struct ds_token_device *dev;
@@ -133,7 +138,7 @@ struct ds_token_device *ds_token_device_find(const char *name)
 
 	for (number = 1; number < DS_TOKEN_DEVICES; number++) {
 		dev = ds_token_device_number(number);
-		if (dev && !strcmp(dev_name(&dev->ib->dev), name))
+		if (dev && !strcmp(ds_token_device_name(dev), name))
 			return dev;
 	}
 	return NULL;

@@ -57,7 +57,7 @@ struct ds_token_counts {
 
 /**
  * struct ds_token_device - an RDMA device
- * @ib: it
+ * @ib: it; NULL for memory that no device knows, but packets reach
  * @number: by which tokens say whose they are, 1 to 255
  * @counts: by processor
  * @foreign: objects of other users, NULL if they were not imported; under the devices' lock
@@ -79,6 +79,9 @@ extern unsigned int ds_token_sampling;	/* one of so many look-ups is timed, 0: n
  */
 struct ds_token_device *ds_token_device_add(struct ib_device *ib);
 void ds_token_device_del(struct ds_token_device *dev);
+
+/* Its name, as the device has it now. */
+const char *ds_token_device_name(const struct ds_token_device *dev);
 
 /* Devices and what is imported stay while this is held. Context: process. */
 void ds_token_devices_lock(void);

@@ -6,6 +6,7 @@
 
 #include <linux/bottom_half.h>
 #include <linux/completion.h>
+#include <linux/err.h>
 #include <linux/ktime.h>
 #include <linux/nodemask.h>
 #include <linux/sizes.h>
@@ -19,6 +20,7 @@
 #include "trace.h"
 
 struct ds_cache ds_tokens;
+struct ds_token_device *ds_token_packets;
 
 struct ds_l2_node ds_token_l2_place;
 
@@ -55,12 +57,23 @@ int ds_tokens_init(void)
 	ds_tokens.table.moved = ds_token_moved;
 	ret = ds_token_fetch_init(&ds_tokens);
 	if (ret)
-		ds_cache_destroy(&ds_tokens);
+		goto err_cache;
+	ds_token_packets = ds_token_device_add(NULL);
+	ret = PTR_ERR_OR_ZERO(ds_token_packets);
+	if (ret)
+		goto err_fetch;
+	return 0;
+
+err_fetch:
+	ds_token_fetch_exit();
+err_cache:
+	ds_cache_destroy(&ds_tokens);
 	return ret;
 }
 
 void ds_tokens_exit(void)
 {
+	ds_token_device_del(ds_token_packets);
 	ds_token_fetch_exit();
 	WARN_ON_ONCE(ds_cache_destroy(&ds_tokens));
 	ds_token_devices_exit();

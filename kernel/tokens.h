@@ -14,6 +14,7 @@
 #include "tokencache/l2_node.h"
 
 extern struct ds_cache ds_tokens;
+extern struct ds_token_device *ds_token_packets;	/* whose the tokens of packets' memory are */
 extern struct ds_l2_node ds_token_l2_place;
 
 int ds_tokens_init(void);
@@ -44,5 +45,14 @@ void ds_token_qp_posts(const struct ds_token_device *dev, u32 token, u32 count);
 
 /* IB_ACCESS_* of a peer that has DS_ACCESS_*. */
 int ds_token_access(u32 access);
+
+/* Is what is asked of a memory region within it and allowed? @access: IB_ACCESS_*, all of it. */
+static inline bool ds_token_allows(const struct ds_token_desc *mr, u64 offset, u32 length,
+				   u32 access)
+{
+	return offset >= mr->mr.iova && length <= mr->mr.length &&
+	       offset - mr->mr.iova <= mr->mr.length - length &&
+	       !(access & ~mr->mr.access);
+}
 
 #endif

@@ -41,12 +41,14 @@ static u16 ds_packet_status(int error)
 static u16 ds_packet_translate(struct ds_packet_space *s, u64 address, u64 length, u32 access,
 			       struct ds_vspace_run runs[DS_VSPACE_RUNS], u32 *count)
 {
-	int n = ds_vspace_translate(s->map, address, length, access, runs);
+	int n = ds_vspace_translate(s->map, address, length, access, runs), error = 0;
 
 	if (n < 0)
 		return ds_packet_status(n);
 	*count = n;
-	return DS_PACKET_OK;
+	if (s->ops->check)
+		error = s->ops->check(s->pool, runs, *count, access);
+	return error ? ds_packet_status(error) : DS_PACKET_OK;
 }
 
 u16 ds_packet_find(struct ds_packet_space *s, u64 address, u64 length,

@@ -22,6 +22,8 @@
  * @fetch_add: adds to the aligned word; returns what it was
  * @persist: brings @data to stable storage, where the runs of it belong; 0 or a
  *	negative errno. NULL if there is no such storage. Does not write to the pool
+ * @check: before any of the others: may a request have @access (DS_ACCESS_*) to these
+ *	runs of the pool? 0 or a negative errno. NULL: it may
  *
  * Offsets and lengths lie within the pool.
  */
@@ -32,6 +34,7 @@ struct ds_packet_memory_ops {
 	u64 (*fetch_add)(void *pool, u64 offset, u64 operand);
 	int (*persist)(void *pool, const struct ds_vspace_run *runs, u32 count,
 		       const u8 *data);
+	int (*check)(void *pool, const struct ds_vspace_run *runs, u32 count, u32 access);
 };
 
 /**

@@ -79,12 +79,19 @@ static struct ds_rdm_space *ds_rdm_space_make(const struct ds_rdm_space_attr *at
 	core = space->core.attr;
 	core.map.seed = get_random_u64();
 	get_random_bytes(core.secret, sizeof(core.secret));
-	err = ds_packet_space_init(&space->core, &core, ds_pool_ops(seg), seg);
+	space->pool = ds_pool_create(seg, core.map.access);
+	err = PTR_ERR_OR_ZERO(space->pool);
+	if (!err)
+		err = ds_packet_space_init(&space->core, &core, ds_pool_ops(space->pool),
+					   space->pool);
 	memzero_explicit(&core, sizeof(core));
 	if (err)
-		goto err_free;
+		goto err_pool;
 	return space;
 
+err_pool:
+	if (!IS_ERR(space->pool))
+		ds_pool_destroy(space->pool);
 err_free:
 	kfree_sensitive(space);
 	return ERR_PTR(err);
@@ -99,6 +106,7 @@ static void ds_rdm_space_kill(struct ds_rdm_space *space)
 	space->dead = true;
 	ds_packet_space_exit(&space->core);
 	mutex_unlock(&space->lock);
+	ds_pool_destroy(space->pool);
 	kref_put(&space->ref, ds_rdm_space_release);
 	ds_segment_unserve(seg);
 }

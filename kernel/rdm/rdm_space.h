@@ -11,6 +11,7 @@
 #include <linux/rcupdate.h>
 #include "packet_space.h"
 
+struct ds_pool;
 struct ds_segment;
 struct netlink_ext_ack;
 
@@ -19,7 +20,8 @@ struct netlink_ext_ack;
  * @ref: lifetime of the struct
  * @rcu: it is found under RCU
  * @id: its number
- * @seg: its pool; a reference is held
+ * @seg: its memory; a reference is held
+ * @pool: that, as packets reach it
  * @lock: held while a request runs; protects @core and @dead
  * @dead: deleted: @core is gone
  * @core: see packet_space.h
@@ -29,6 +31,7 @@ struct ds_rdm_space {
 	struct rcu_head		rcu;
 	u32			id;
 	struct ds_segment	*seg;
+	struct ds_pool		*pool;
 	struct mutex		lock;	/* see above */
 	bool			dead;
 	struct ds_packet_space	core;

@@ -88,13 +88,6 @@ static void ds_req_release(struct ds_req *req)
 	}
 }
 
-/* What is asked of a memory region is within it and allowed. */
-static bool ds_req_allowed(const struct ds_token_desc *mr, u64 offset, u32 length, u32 access)
-{
-	return offset >= mr->mr.iova && length <= mr->mr.length &&
-	       offset - mr->mr.iova <= mr->mr.length - length && mr->mr.access & access;
-}
-
 /* Use the token of the chunk at @offset for the next work request. */
 static int ds_req_key(struct ds_req *req, u64 offset, u32 length, u32 access, u32 *rkey)
 {
@@ -105,7 +98,7 @@ static int ds_req_key(struct ds_req *req, u64 offset, u32 length, u32 access, u3
 	ret = ds_token_use(req->keys->conn->dev->tokens, token, &desc);
 	if (ret)
 		return ret;
-	if (!ds_req_allowed(&desc, offset, length, access)) {
+	if (!ds_token_allows(&desc, offset, length, access)) {
 		ds_token_drop(token);
 		return -EACCES;
 	}

@@ -100,11 +100,11 @@ static int pool_persist(void *p, const struct ds_vspace_run *runs, u32 count, co
 }
 
 static const struct ds_packet_memory_ops volatile_ops = {
-	pool_read, pool_write, pool_cas, pool_fetch_add, NULL,
+	pool_read, pool_write, pool_cas, pool_fetch_add, NULL, NULL,
 };
 
 static const struct ds_packet_memory_ops persistent_ops = {
-	pool_read, pool_write, pool_cas, pool_fetch_add, pool_persist,
+	pool_read, pool_write, pool_cas, pool_fetch_add, pool_persist, NULL,
 };
 
 /* ---- The model ---- */

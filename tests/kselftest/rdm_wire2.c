@@ -4,6 +4,7 @@
  * ones, then the same ones again.
  */
 #include <pthread.h>
+#include <sys/mount.h>
 #include "ds_test.h"
 #include "ds_nl.h"
 #include "ds_nl_host.h"
@@ -407,6 +408,53 @@ TEST(ranges_in_parts)
 	EXPECT_EQ(100, a.h.offset);
 	EXPECT_EQ(28, a.h.part);
 	EXPECT(!memcmp(want + 100, a.data, 28));
+	rdm_stop(segment);
+}
+
+/* Look-ups in the token cache, by whoever. */
+static uint64_t looked_up(void)
+{
+	unsigned long long n, sum = 0;
+	char name[32];
+	FILE *f;
+
+	mount("debugfs", "/sys/kernel/debug", "debugfs", 0, NULL);	/* it may be there */
+	f = fopen("/sys/kernel/debug/ds/tokencache", "re");
+	if (!f)
+		SKIP("there is no debugfs");
+	while (fscanf(f, "%31s %llu\n", name, &n) == 2) {
+		if (!strcmp(name, "l1") || !strcmp(name, "l3"))
+			sum += n;
+	}
+	fclose(f);
+	return sum;
+}
+
+/* A request asks the tokens of the chunks of 2 MiB in which its bytes are, one that is refused before that none. */
+TEST(requests_look_up_the_tokens_of_their_memory)
+{
+	enum { CHUNK = 2 << 20 };
+	struct rdm_space s = { .kind = DS_PACKET_DIRECT };
+	uint64_t segment, va, before;
+	int fd, i;
+
+	prepare_host();
+	s.segment = rdm_segment(2 * CHUNK, DS_ACCESS_READ | DS_ACCESS_WRITE, -1);
+	segment = start(&s, &fd);
+	before = looked_up();
+	va = allocate(fd, 2 * CHUNK);
+	EXPECT_EQ(0, looked_up() - before);
+	for (i = 0; i < 100; i++)
+		EXPECT_EQ(DS_PACKET_OK, read_whole(fd, va + i * 8, 64));
+	EXPECT_EQ(100, looked_up() - before);
+	EXPECT_EQ(DS_PACKET_OK, write_whole(fd, va, "01234567", 8));
+	EXPECT_EQ(DS_PACKET_OK, atomic(fd, DS_PACKET_FETCH_ADD, va, 1, 0));
+	EXPECT_EQ(DS_PACKET_OK, atomic(fd, DS_PACKET_CAS, va, 1, 0));
+	EXPECT_EQ(103, looked_up() - before);
+	EXPECT_EQ(DS_PACKET_OK, read_whole(fd, va + CHUNK - 8, 16));
+	EXPECT_EQ(105, looked_up() - before);
+	EXPECT_EQ(DS_PACKET_ADDRESS, read_whole(fd, va + 2 * CHUNK, 8));
+	EXPECT_EQ(105, looked_up() - before);
 	rdm_stop(segment);
 }
 

@@ -61,10 +61,29 @@ static int pool_persist(void *p, const struct ds_vspace_run *runs, u32 count, co
 }
 
 static const struct ds_packet_memory_ops with_storage = {
-	pool_read, pool_write, pool_cas, pool_fetch_add, pool_persist,
+	pool_read, pool_write, pool_cas, pool_fetch_add, pool_persist, NULL,
 };
 static const struct ds_packet_memory_ops without_storage = {
-	pool_read, pool_write, pool_cas, pool_fetch_add, NULL,
+	pool_read, pool_write, pool_cas, pool_fetch_add, NULL, NULL,
+};
+
+/* A pool that asks; what it was asked last, and what it says. */
+static struct ds_vspace_run checked[DS_VSPACE_RUNS];
+static u32 checks, checked_count, checked_access;
+static int check_error;
+
+static int pool_check(void *p, const struct ds_vspace_run *runs, u32 count, u32 access)
+{
+	assert_ptr_equal(p, pool);
+	checks++;
+	memcpy(checked, runs, count * sizeof(*runs));
+	checked_count = count;
+	checked_access = access;
+	return check_error;
+}
+
+static const struct ds_packet_memory_ops that_asks = {
+	pool_read, pool_write, pool_cas, pool_fetch_add, pool_persist, pool_check,
 };
 
 /* ---- a client ---- */
@@ -384,6 +403,59 @@ static void largest_numbers(void **state)
 	ds_packet_space_exit(&space);
 }
 
+/* The pool is asked for each request that reaches memory, and may refuse it. */
+static void the_pool_may_refuse(void **state)
+{
+	static const struct {
+		u8 op;
+		u32 access;
+	} ops[] = {
+		{ DS_PACKET_WRITE, DS_ACCESS_WRITE },
+		{ DS_PACKET_WRITE_PERSISTENT, DS_ACCESS_WRITE },
+		{ DS_PACKET_CAS, DS_ACCESS_ATOMIC },
+		{ DS_PACKET_FETCH_ADD, DS_ACCESS_ATOMIC },
+	};
+	struct ds_packet2_operands operands = { .operand = cpu_to_le64(0x5a) };
+	static u8 before[POOL];
+	struct ds_packet r, p;
+	u64 va;
+	size_t i;
+
+	(void)state;
+	assert_int_equal(make_space(DS_PACKET_HASH, &that_asks), 0);
+	assert_int_equal(open_session(), DS_PACKET_OK);
+	check_error = 0;
+	checks = 0;
+	va = allocate(8192);
+	assert_int_equal(checks, 0);
+	p = (struct ds_packet){ .op = DS_PACKET_READ, .address = va + 4000, .length = 200,
+				.part = 200 };
+	assert_int_equal(ask(&p, &r), DS_PACKET_OK);
+	assert_int_equal(checks, 1);
+	assert_int_equal(checked_access, DS_ACCESS_READ);
+	for (i = 1; i < checked_count; i++)
+		checked[0].length += checked[i].length;
+	assert_int_equal(checked[0].length, 200);
+	check_error = -EACCES;
+	assert_int_equal(ask(&p, &r), DS_PACKET_PERMISSION);
+
+	memcpy(before, pool, POOL);
+	for (i = 0; i < ARRAY_SIZE(ops); i++) {
+		u16 size = ops[i].access == DS_ACCESS_WRITE ? sizeof(operands) : 8;
+
+		seq++;
+		checks = 0;
+		assert_int_equal(change(ops[i].op, va, size, &operands, sizeof(operands), 0, &r),
+				 DS_PACKET_PERMISSION);
+		assert_int_equal(checks, 1);
+		assert_int_equal(checked_access, ops[i].access);
+		assert_memory_equal(pool, before, POOL);
+	}
+	check_error = -ESTALE;
+	assert_int_equal(ask(&p, &r), DS_PACKET_MEMORY);
+	ds_packet_space_exit(&space);
+}
+
 static void random_requests_against_a_model(void **state)
 {
 	struct ds_packet_selftest result = { 0 };
@@ -408,6 +480,7 @@ int main(void)
 		TEST(ranges_in_many_places),
 		TEST(numbers_of_sessions),
 		TEST(largest_numbers),
+		TEST(the_pool_may_refuse),
 		TEST(random_requests_against_a_model),
 	};
 

@@ -127,6 +127,7 @@ private:
             return change(pool, offset, [&](u64 old) { return old + operand; });
         },
         .persist = nullptr,
+        .check = nullptr,
     };
 
     std::vector<uint8_t> memory_;
