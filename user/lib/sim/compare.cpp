@@ -2,40 +2,13 @@
 #include "sim/compare.hpp"
 
 #include <algorithm>
-#include <exception>
-#include <mutex>
-#include <thread>
+
+#include "sim/parallel.hpp"
 
 namespace ds::sim {
 namespace {
 
 constexpr std::string_view ceiling = "opt";
-
-/// Runs work(0) to work(count - 1), each once. The first exception is thrown again.
-template <class Work>
-void in_parallel(size_t count, unsigned threads, Work &&work) {
-    std::atomic<size_t> next = 0;
-    std::exception_ptr failure;
-    std::mutex mutex;
-    auto run = [&] {
-        try {
-            for (size_t i; (i = next++) < count;)
-                work(i);
-        } catch (...) {
-            std::lock_guard lock(mutex);
-            failure = std::current_exception();
-            next = count;
-        }
-    };
-    {
-        std::vector<std::jthread> others;
-        for (size_t i = 1; i < std::min<size_t>(threads, count); i++)
-            others.emplace_back(run);
-        run();
-    }
-    if (failure)
-        std::rethrow_exception(failure);
-}
 
 void rank(Cell &cell, std::span<const std::string> policies) {
     cell.ranks.resize(policies.size());

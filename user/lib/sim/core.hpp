@@ -3,5 +3,8 @@
 #pragma once
 
 extern "C" {
+#include <tokencache/cache.h>
+#include <tokencache/inline.h>
+#include <tokencache/move.h>
 #include <tokencache/policy.h>
 }

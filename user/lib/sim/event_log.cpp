@@ -28,7 +28,7 @@ Result<EventLog> EventLog::create(const std::string &path) {
     return EventLog(std::move(file), path);
 }
 
-void EventLog::move(uint64_t t_ns, Move what, uint32_t token, unsigned from, unsigned to) {
+void EventLog::move(uint64_t t_ns, Move what, uint64_t token, unsigned from, unsigned to) {
     buffer_.append("{\"t_ns\":").append(std::to_string(t_ns));
     buffer_.append(",\"event\":\"").append(name_of(what));
     buffer_.append("\",\"token\":").append(std::to_string(token));

@@ -24,7 +24,7 @@ public:
     EventLog &operator=(EventLog &&) = delete;
     ~EventLog() { flush(); }
 
-    void move(uint64_t t_ns, Move what, uint32_t token, unsigned from, unsigned to);
+    void move(uint64_t t_ns, Move what, uint64_t token, unsigned from, unsigned to);
     void threshold(uint64_t t_ns, unsigned tier, uint64_t from, uint64_t to);
 
     /// Writes out what is buffered. The first error of any write since the beginning: behind it

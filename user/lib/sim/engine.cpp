@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/engine.hpp"
+
+#include <cerrno>
+#include <new>
+#include <string>
+
+namespace ds::sim {
+namespace {
+
+constexpr uint64_t write_stream = 1;
+constexpr uint64_t tick_uses = 64, progress_requests = 1 << 14;
+
+ds_policy_mode mode_of(const std::string &policy) {
+    return policy == "literal-001"    ? DS_POLICY_LITERAL_001
+           : policy == "adaptive-001" ? DS_POLICY_ADAPTIVE_001
+                                      : DS_POLICY_DEFAULT;
+}
+
+Failure refused(int rc, const std::string &what) {
+    if (rc == -ENOMEM)
+        throw std::bad_alloc();
+    return Failure(Error::from(-rc, what));
+}
+
+void set_parameters(ds_policy *policy, const PolicyParameters &wanted) {
+    if (!wanted.any())
+        return;
+    ds_policy_params params = policy->base->params;
+    auto take = [](auto &to, const std::optional<uint64_t> &from) {
+        to = static_cast<std::remove_reference_t<decltype(to)>>(from.value_or(to));
+    };
+    take(params.promote_to_l1_threshold, wanted.promote_to_l1_threshold);
+    take(params.promote_to_l2_threshold, wanted.promote_to_l2_threshold);
+    take(params.demote_from_l1_idle_ns, wanted.demote_from_l1_idle_ns);
+    take(params.demote_from_l2_idle_ns, wanted.demote_from_l2_idle_ns);
+    take(params.aging_interval, wanted.aging_interval);
+    take(params.alpha, wanted.alpha);
+    if (int rc = ds_policy_set_params(policy, &params); rc)
+        throw refused(rc, "the policy's parameters");
+}
+
+}  // namespace
+
+Cache::Cache(uint32_t objects, uint32_t l1, ds_policy_mode mode) {
+    constexpr uint32_t most = 1u << DS_TOKEN_INDEX_BITS;
+
+    if (objects > most)
+        throw Failure({EINVAL,
+                       "The token cache has no indices for " + std::to_string(objects) + " objects.",
+                       "Use a trace of at most " + std::to_string(most) + " objects.", false});
+    if (int rc = ds_cache_init(&cache_, std::max(1u, objects), l1, mode); rc)
+        throw refused(rc, "a token cache");
+}
+
+// Tokens of objects that live on are not leaked: they are part of the table.
+Cache::~Cache() {
+    ds_cache_destroy(&cache_);
+}
+
+Engine::Engine(const Trace &trace, const RunOptions &options, EventLog *events)
+    : trace_(trace),
+      options_(options),
+      events_(events),
+      random_(options.seed),
+      cache_(trace.uniques, options.l1, mode_of(options.policy)),
+      model_(options.times, options.seed),
+      arrivals_(options.outstanding ? Arrivals::closed(*options.outstanding)
+                                    : Arrivals::open(options.rate)),
+      tokens_(trace.uniques),
+      filling_(options.l1) {
+    cache_->table.blocking = options.mode == Mode::blocking;
+    set_parameters(&cache_->policy, options.parameters);
+    if (options.classes.only_tokens())
+        return;
+    for (uint32_t object = 0; object < trace.uniques; object++)
+        classes_.push_back(options.classes.of(random_, object));
+}
+
+RunResult Engine::run(std::atomic<uint64_t> *progress) {
+    for (uint32_t place = 0; place < trace_.requests.size(); place++) {
+        uint64_t now = arrivals_.next();
+        for (; !agenda_.empty() && agenda_.front().time <= now; now = arrivals_.next())
+            happen();
+        arrivals_.begin();
+        begin(place, now);
+        if (progress && place % progress_requests == 0)
+            *progress = place;
+    }
+    while (!agenda_.empty())
+        happen();
+    result_.cxl = {model_.cxl().operations, model_.cxl().bytes};
+    result_.pcie = {model_.pcie().operations, model_.pcie().bytes};
+    return std::move(result_);
+}
+
+void Engine::begin(uint32_t place, uint64_t now) {
+    Request request = trace_.requests[place];
+
+    if (!request.access()) {
+        if (request.op == Operation::free)
+            end(request.id, now);
+        else
+            token_of(request.id);
+        arrivals_.done(now);
+        return;
+    }
+    bool write = options_.writes ? random_.below(100, write_stream, place) < *options_.writes
+                                 : request.op == Operation::write;
+    if (result_.accesses++ % tick_uses == 0 && cache_->policy.base)
+        tick(now);
+    access({now, request.id, write}, now);
+}
+
+void Engine::access(const Ask &ask, uint64_t now) {
+    uint32_t token = token_of(ask.object);
+    u64 word = 0;
+
+    if (cache_->table.blocking) {
+        ds_token_find(&cache_->table, token, &word);
+        if (ds_word_is_moving(word)) {
+            result_.found[ds_word_tier(word)]++;
+            wait(ask, move_of(token));
+            return;
+        }
+    }
+    unsigned tier = touch(token, ask.write);
+    result_.found[tier]++;
+    if (tier != 1 && promote(ask.object, token, now) && cache_->table.blocking)
+        wait(ask, move_of(token));
+    else
+        serve(ask, tier, now);
+}
+
+// Uses the token as the module does. Returns the tier in which it is.
+unsigned Engine::touch(uint32_t token, bool write) {
+    struct ds_token_pack pack;
+    int tier = ds_cache_look(cache_.get(), token, &pack);
+
+    if (write && tier > 0)
+        if (int rc = ds_token_add_posted(&cache_->table, token, 1); rc)
+            tier = rc;
+    if (tier < 0)
+        throw refused(tier, "a token that lives");
+    return static_cast<unsigned>(tier);
+}
+
+void Engine::serve(const Ask &ask, unsigned tier, uint64_t now) {
+    uint64_t done = model_.access(tier, ask.write, bytes_of(ask.object), now);
+
+    result_.times.record(done - ask.start);
+    result_.virtual_ns = std::max(result_.virtual_ns, done);
+    arrivals_.done(done);
+}
+
+void Engine::wait(const Ask &ask, uint32_t number) {
+    Move &move = moves_[number];
+    uint32_t &waiters = move.coming == ask.object ? move.coming_waiters : move.leaving_waiters;
+    uint32_t waiter = free_waiter_;
+
+    if (waiter == none) {
+        waiter = static_cast<uint32_t>(waiters_.size());
+        waiters_.emplace_back();
+    } else {
+        free_waiter_ = waiters_[waiter].next;
+    }
+    waiters_[waiter] = {ask, waiters};
+    waiters = waiter;
+    result_.waits++;
+}
+
+uint32_t Engine::token_of(uint32_t object) {
+    // Of all types the one that has a field to write to.
+    static const ds_token_desc desc = [] {
+        ds_token_desc d{};
+        d.type = DS_TOKEN_QP;
+        d.qp.pd = d.qp.scq = d.qp.rcq = DS_TOKEN_NONE;
+        return d;
+    }();
+    uint32_t &token = tokens_[object];
+
+    if (token)
+        return token;
+    if (int rc = ds_token_create(&cache_->table, &desc, &token); rc)
+        throw refused(rc, "a token for another object");
+    uint32_t index = ds_token_index(token);
+    if (index >= objects_.size()) {
+        objects_.resize(index + 1);
+        moves_of_.resize(index + 1, none);
+    }
+    objects_[index] = object;
+    return token;
+}
+
+// An object goes, and what moves its token is given up.
+void Engine::end(uint32_t object, uint64_t now) {
+    uint32_t token = std::exchange(tokens_[object], 0);
+
+    if (!token)
+        return;
+    if (move_of(token) != none)
+        give_up(move_of(token), now);
+    ds_token_revoke(&cache_->table, token, nullptr);
+    ds_token_free(&cache_->table, token);
+}
+
+// The policies of document 001 want to know of time.
+void Engine::tick(uint64_t now) {
+    auto per_mille = [](uint64_t part, uint64_t whole) {
+        return static_cast<uint32_t>(whole ? std::min<uint64_t>(1000, part * 1000 / whole) : 0);
+    };
+    ds_policy_params &params = cache_->policy.base->params;
+    uint64_t uses = result_.accesses, l1 = result_.found[1], l2 = result_.found[2];
+    uint64_t bytes = model_.pcie().bytes, time = now - load_then_.at_ns;
+    uint64_t capacity = static_cast<uint64_t>(static_cast<double>(time) *
+                                              options_.times.pcie_bytes_per_ns);
+    ds_policy_load load{
+        .dma = per_mille(bytes - load_then_.pcie_bytes, capacity),
+        .l1 = per_mille(l1 - load_then_.l1, uses - load_then_.uses),
+        .l2 = per_mille(l2 - load_then_.l2, uses - load_then_.uses - (l1 - load_then_.l1)),
+        .cpu = per_mille(driver_ns_ - load_then_.driver_ns, time)};
+    uint32_t before[] = {params.promote_to_l1_threshold, params.promote_to_l2_threshold};
+
+    if (ds_policy_tick(&cache_->policy, now, uses, &load))
+        load_then_ = {now, uses, l1, l2, bytes, driver_ns_};
+    uint32_t after[] = {params.promote_to_l1_threshold, params.promote_to_l2_threshold};
+    for (unsigned tier = 1; tier <= 2; tier++) {
+        if (before[tier - 1] == after[tier - 1])
+            continue;
+        result_.threshold_changes++;
+        if (events_)
+            events_->threshold(now, tier, before[tier - 1], after[tier - 1]);
+    }
+    demote_idle(now);
+}
+
+RunResult run(const Trace &trace, const RunOptions &options, EventLog *events,
+              std::atomic<uint64_t> *progress) {
+    options.check();
+    return Engine(trace, options, events).run(progress);
+}
+
+}  // namespace ds::sim

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// A run: the requests of a trace against the token cache in virtual time. Each is looked up where
+// its token is, and takes as long as that tier does; what the policy wants elsewhere moves
+// meanwhile, and takes its time, too.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "sim/entry_class.hpp"
+#include "sim/event_log.hpp"
+#include "sim/percentiles.hpp"
+#include "sim/tier_model.hpp"
+#include "sim/trace.hpp"
+
+namespace ds::sim {
+
+/// What becomes of requests for a token that is on its way (document 001): they are served where
+/// it was, and a write makes the copy void; or they wait until it is there.
+enum class Mode : uint8_t { optimistic, blocking };
+
+/// Parameters of document 001 that the policies literal-001 and adaptive-001 have.
+struct PolicyParameters {
+    std::optional<uint64_t> promote_to_l1_threshold;
+    std::optional<uint64_t> promote_to_l2_threshold;
+    std::optional<uint64_t> demote_from_l1_idle_ns;
+    std::optional<uint64_t> demote_from_l2_idle_ns;
+    std::optional<uint64_t> aging_interval;
+    std::optional<uint64_t> alpha;
+
+    bool any() const;
+};
+
+struct RunOptions {
+    std::string policy = "default";  ///< or literal-001, adaptive-001
+    Mode mode = Mode::optimistic;
+    uint32_t l1 = 8192;                    ///< entries
+    std::optional<uint32_t> writes;        ///< percent of the accesses; else as the trace says
+    double rate = 10;                      ///< requests in a microsecond, evenly
+    std::optional<uint32_t> outstanding;   ///< if given: so many are under way, at no fixed rate
+    uint64_t seed = 1;
+    TierTimes times;
+    ClassShares classes;
+    PolicyParameters parameters;
+
+    /// A parameter by its name in document 001. Throws Failure (EINVAL) for one that there is
+    /// not, or a value that it cannot have.
+    void set(std::string_view name, uint64_t value);
+    /// The names, with a blank between them.
+    static std::string parameter_names();
+
+    /// Throws Failure (EINVAL) for what cannot be run.
+    void check() const;
+};
+
+struct RunResult {
+    struct Traffic {
+        uint64_t operations = 0, bytes = 0;
+    };
+
+    uint64_t accesses = 0;
+    std::array<uint64_t, 4> found{};  ///< accesses by the tier, 1 to 3, in which the token was
+    Percentiles times;                ///< of accesses, in ns
+    uint64_t waits = 0;               ///< accesses that waited for a move to end
+
+    std::array<uint64_t, 4> moved{};  ///< moves that ended, by the tier to which
+    uint64_t copies = 0;              ///< of tokens, from one tier to another
+    uint64_t copied_again = 0;        ///< of these, because of a write meanwhile
+    uint64_t aborts = 0;              ///< moves that were given up because of writes
+    uint64_t written_back = 0;        ///< copies home of what was dirty
+    uint64_t refused = 0;             ///< the policy wanted it, but its place was being filled
+
+    Traffic cxl, pcie;  ///< DMA operations
+    uint64_t threshold_changes = 0;
+    uint64_t virtual_ns = 0;  ///< when the last request or move was over
+};
+
+/// The same for the same trace and options, on any machine. @p events is told what moves.
+/// @p progress counts the requests that have begun. Throws Failure as check() does, and if the
+/// token cache cannot hold the trace's objects.
+RunResult run(const Trace &trace, const RunOptions &options, EventLog *events = nullptr,
+              std::atomic<uint64_t> *progress = nullptr);
+
+}  // namespace ds::sim

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a run may be given.
+#include <array>
+#include <cerrno>
+
+#include "sim/core.hpp"
+#include "sim/run.hpp"
+
+namespace ds::sim {
+namespace {
+
+constexpr uint64_t most_threshold = 255, most_ns = 1'000'000'000'000, most_uses = uint64_t(1) << 40;
+
+struct Parameter {
+    std::string_view name;
+    uint64_t least, most;
+    void (*set)(RunOptions &options, uint64_t value);
+};
+
+constexpr auto known = std::to_array<Parameter>({
+    {"PROMOTE_TO_L1_THRESHOLD", 1, most_threshold,
+     [](RunOptions &o, uint64_t value) { o.parameters.promote_to_l1_threshold = value; }},
+    {"PROMOTE_TO_L2_THRESHOLD", 1, most_threshold,
+     [](RunOptions &o, uint64_t value) { o.parameters.promote_to_l2_threshold = value; }},
+    {"DEMOTE_FROM_L1_IDLE_NS", 1024, most_ns,
+     [](RunOptions &o, uint64_t value) { o.parameters.demote_from_l1_idle_ns = value; }},
+    {"DEMOTE_FROM_L2_IDLE_NS", 1024, most_ns,
+     [](RunOptions &o, uint64_t value) { o.parameters.demote_from_l2_idle_ns = value; }},
+    {"AGING_INTERVAL", 1, most_uses,
+     [](RunOptions &o, uint64_t value) { o.parameters.aging_interval = value; }},
+    {"ALPHA", 0, most_threshold,
+     [](RunOptions &o, uint64_t value) { o.parameters.alpha = value; }},
+    {"L1_CAPACITY", DS_POLICY_CAPACITY_MIN, DS_L1_MAX,
+     [](RunOptions &o, uint64_t value) { o.l1 = static_cast<uint32_t>(value); }},
+});
+
+Failure wrong(std::string sentence, std::string remedy) {
+    return Failure({EINVAL, std::move(sentence), std::move(remedy), false});
+}
+
+void in_range(std::string_view what, uint64_t value, uint64_t least, uint64_t most) {
+    if (value < least || value > most)
+        throw wrong(std::string(what) + " cannot be " + std::to_string(value) + ".",
+                    "Use " + std::to_string(least) + " to " + std::to_string(most) + ".");
+}
+
+// Also what is no number at all.
+void in_range(std::string_view what, double value, double least, double most) {
+    if (!(value >= least && value <= most))
+        throw wrong(std::string(what) + " cannot be " + std::to_string(value) + ".",
+                    "Use " + std::to_string(least) + " to " + std::to_string(most) + ".");
+}
+
+}  // namespace
+
+bool PolicyParameters::any() const {
+    return promote_to_l1_threshold || promote_to_l2_threshold || demote_from_l1_idle_ns ||
+           demote_from_l2_idle_ns || aging_interval || alpha;
+}
+
+void RunOptions::set(std::string_view name, uint64_t value) {
+    for (const Parameter &parameter : known) {
+        if (parameter.name != name)
+            continue;
+        in_range(name, value, parameter.least, parameter.most);
+        parameter.set(*this, value);
+        return;
+    }
+    throw wrong("There is no parameter '" + std::string(name) + "'.",
+                "Choose from: " + parameter_names() + ".");
+}
+
+std::string RunOptions::parameter_names() {
+    std::string names;
+
+    for (const Parameter &parameter : known)
+        names += (names.empty() ? "" : " ") + std::string(parameter.name);
+    return names;
+}
+
+void RunOptions::check() const {
+    bool of_001 = policy == "literal-001" || policy == "adaptive-001";
+
+    if (policy != "default" && !of_001)
+        throw wrong("The token cache has no policy '" + policy + "'.",
+                    "Choose from: default literal-001 adaptive-001.");
+    if (parameters.any() && !of_001)
+        throw wrong("The default policy has no thresholds to set.",
+                    "Use --policy literal-001 or adaptive-001 with them.");
+    in_range("The number of entries of L1", uint64_t(l1), DS_POLICY_CAPACITY_MIN, DS_L1_MAX);
+    in_range("The share of writes", uint64_t(writes.value_or(0)), 0, 100);
+    in_range("The rate", rate, 0.001, 1000);
+    in_range("The number of requests under way", uint64_t(outstanding.value_or(1)), 1, 65536);
+    in_range("The bandwidth of the CXL port", times.cxl_bytes_per_ns, 0.001, 10'000);
+    in_range("The bandwidth of PCIe", times.pcie_bytes_per_ns, 0.001, 10'000);
+}
+
+}  // namespace ds::sim

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// The three tiers in virtual time: how long an access or a copy takes, and what goes over the links.
+#pragma once
+
+#include <cstdint>
+
+#include "sim/bandwidth_server.hpp"
+#include "sim/latency.hpp"
+
+namespace ds::sim {
+
+/// A link to a tier, and what went over it.
+struct Link {
+    BandwidthServer server;
+    uint64_t operations = 0;
+    uint64_t bytes = 0;
+
+    uint64_t serve(uint64_t now, uint32_t size) {
+        operations++;
+        bytes += size;
+        return server.serve(now, size);
+    }
+};
+
+struct TierTimes {
+    Latencies latencies;
+    double cxl_bytes_per_ns = ds::sim::cxl_bytes_per_ns;
+    double pcie_bytes_per_ns = ds::sim::pcie_bytes_per_ns;
+};
+
+/// Each call is later in virtual time than the one before, or at the same time; all return when it
+/// is over. Bytes go over a link one transfer after the other; the latency begins behind that.
+class TierModel {
+public:
+    TierModel(const TierTimes &times, uint64_t seed)
+        : times_(times.latencies),
+          random_(seed),
+          cxl_{BandwidthServer(times.cxl_bytes_per_ns)},
+          pcie_{BandwidthServer(times.pcie_bytes_per_ns)} {}
+
+    uint64_t access(unsigned tier, bool write, uint32_t bytes, uint64_t now) {
+        switch (tier) {
+        case 1:
+            return now + draw(times_.l1);
+        case 2:
+            return cxl_.serve(now, bytes) + draw(times_.l2);
+        default:
+            return pcie_.serve(now, bytes) + draw(write ? times_.l3_write : times_.l3_read);
+        }
+    }
+
+    /// The host's driver answers an expand request.
+    uint64_t expand(uint64_t now) { return now + draw(times_.expand); }
+
+    const Link &cxl() const { return cxl_; }
+    const Link &pcie() const { return pcie_; }
+
+private:
+    uint64_t draw(const Latency &latency) { return latency.draw(random_, 0, drawn_++); }
+
+    Latencies times_;
+    Random random_;
+    uint64_t drawn_ = 0;
+    Link cxl_, pcie_;
+};
+
+}  // namespace ds::sim
