@@ -41,11 +41,102 @@ std::vector<Param> with_reader(std::vector<Param> params) {
     return params;
 }
 
+constexpr Param one_trace{.name = "TRACE",
+                          .kind = Kind::file,
+                          .help = "file of requests, plain or packed by gzip, xz or zstd"};
+
+// What a run is given, behind the options of one verb and before those of reading. With
+// @p lists several values are several runs.
+std::vector<Param> with_run(std::vector<Param> params, bool lists) {
+    const char *number = lists ? "LIST" : "N";
+    const std::vector<Param> run = {
+        {.name = "--policy",
+         .value = lists ? "LIST" : "POLICY",
+         .help = "of L1: default, literal-001, adaptive-001",
+         .fallback = "default"},
+        {.name = "--mode",
+         .value = lists ? "LIST" : "MODE",
+         .help = "what becomes of requests for a token that moves: optimistic (served where it "
+                 "was) or blocking (they wait)",
+         .fallback = "optimistic"},
+        {.name = "--l1", .value = number, .help = "entries of L1", .fallback = "8192"},
+        {.name = "--writes",
+         .value = lists ? "LIST" : "PERCENT",
+         .help = "accesses that write (default: as the trace says)"},
+        {.name = "--rate",
+         .value = lists ? "LIST" : "R",
+         .help = "requests in a microsecond, evenly, however long they take (default: 10)"},
+        {.name = "--outstanding",
+         .value = number,
+         .help = "requests under way, at no fixed rate: each that ends is followed by another"},
+        {.name = "--seed",
+         .value = "N",
+         .kind = Kind::number,
+         .help = "of what is random",
+         .fallback = "1"},
+        {.name = "--latency",
+         .value = "LIST",
+         .help = "in ns, as l1=5,l2=170:410: always, or median and P99; also l3_read, l3_write, "
+                 "expand"},
+        {.name = "--bandwidth",
+         .value = "LIST",
+         .help = "in bytes a ns, as cxl=37,pcie=16"},
+        {.name = "--classes",
+         .value = "LIST",
+         .help = "what objects are, in percent, as token:60,wqe:40; also doorbell, qp, index, "
+                 "history (default: tokens)"},
+        {.name = "--set",
+         .value = "LIST",
+         .help = "parameters of document 001, as AGING_INTERVAL=80000,ALPHA=2"},
+        csv};
+
+    params.insert(params.end(), run.begin(), run.end());
+    return with_reader(std::move(params));
+}
+
 const Object sim{
     .name = "sim",
     .summary = "what caches and NICs would do: recorded and made requests, measured rates",
     .verbs =
         {
+            {
+                .name = "run",
+                .summary = "Run a trace through the tiers of the token cache, in virtual time.",
+                .params = with_run({one_trace,
+                                    {.name = "--events",
+                                     .value = "FILE",
+                                     .kind = Kind::file,
+                                     .help = "write what moves there, a line of JSON each"},
+                                    {.name = "--timing",
+                                     .help = "say how long it takes beside a pass of bare LRU"}},
+                                   false),
+                .examples = {{"sim run OLTP.lis --l1 512", "hits, access times, moves and DMA"},
+                             {"sim run OLTP.lis --mode blocking --writes 50 --outstanding 16",
+                              "16 requests at a time, half of them writes, that wait for moves"},
+                             {"sim run loop.trace --policy adaptive-001 --events events.jsonl",
+                              "document 001's thresholds, and all that moves"}},
+                .run = sim_run,
+                .details = "The same command says the same on any machine, but for --timing.",
+            },
+            {
+                .name = "sweep",
+                .summary = "Run a trace through many configurations of the tiers.",
+                .params = with_run({one_trace,
+                                    {.name = "--threads",
+                                     .value = "N",
+                                     .kind = Kind::number,
+                                     .help = "runs at a time (default: one a processor)",
+                                     .min = 1,
+                                     .max = 256}},
+                                   true),
+                .examples = {{"sim sweep OLTP.lis --l1 512,2048 --mode optimistic,blocking",
+                              "four runs"},
+                             {"sim sweep loop.trace --policy default,literal-001 --csv",
+                              "for a spreadsheet"}},
+                .run = sim_sweep,
+                .details = "Each option that is a list is a dimension. The result does not depend "
+                           "on --threads.",
+            },
             {
                 .name = "compare",
                 .summary = "Compare policies by their hit ratio on traces.",

@@ -49,6 +49,12 @@ std::string quoted(const std::string &text);
 Exit sim_trace_show(Call &call);
 Exit sim_trace_make(Call &call);
 
+// sim_run.cpp
+Exit sim_run(Call &call);
+
+// sim_sweep.cpp
+Exit sim_sweep(Call &call);
+
 // sim_compare.cpp
 Exit sim_compare(Call &call);
 

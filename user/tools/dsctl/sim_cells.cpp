@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim_cells.hpp"
+
+#include <charconv>
+#include <functional>
+
+#include "sim.hpp"
+#include "units.hpp"
+
+namespace dsctl {
+
+namespace {
+
+using ds::sim::Latency;
+using ds::sim::RunOptions;
+using ds::sim::RunResult;
+
+uint64_t number_of(std::string_view option, std::string_view text) {
+    auto number = parse_number(text);
+
+    if (!number)
+        throw usage("option '" + std::string(option) + "' is no number: '" + std::string(text) +
+                    "'");
+    return *number;
+}
+
+uint32_t small_number_of(std::string_view option, std::string_view text) {
+    uint64_t number = number_of(option, text);
+
+    // As large as that is out of any range.
+    return static_cast<uint32_t>(std::min<uint64_t>(number, UINT32_MAX));
+}
+
+double decimal_in(std::string_view option, std::string_view text) {
+    double value = 0;
+    auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+
+    if (error != std::errc() || stop != text.data() + text.size())
+        throw usage("option '" + std::string(option) + "' has no number but '" + std::string(text) +
+                    "'");
+    return value;
+}
+
+// "name=value" of a list.
+std::pair<std::string, std::string> assignment(std::string_view option, const std::string &part) {
+    size_t equals = part.find('=');
+
+    if (equals == part.npos)
+        throw usage("option '" + std::string(option) + "' is a list of NAME=VALUE, not '" + part +
+                    "'");
+    return {part.substr(0, equals), part.substr(equals + 1)};
+}
+
+// "5", or "170:410".
+Latency latency_of(const std::string &text) {
+    size_t colon = text.find(':');
+    uint64_t median = number_of("--latency", text.substr(0, colon));
+    uint64_t p99 = colon == text.npos ? median : number_of("--latency", text.substr(colon + 1));
+    auto latency = Latency::lognormal(median, p99);
+
+    if (!latency)
+        throw usage(clause(latency.error().sentence), clause(latency.error().remedy));
+    return colon == text.npos ? Latency::constant(median) : *latency;
+}
+
+void set_latencies(const Call &call, RunOptions &options) {
+    ds::sim::Latencies &times = options.times.latencies;
+    const std::pair<std::string_view, Latency *> known[] = {{"l1", &times.l1},
+                                                            {"l2", &times.l2},
+                                                            {"l3_read", &times.l3_read},
+                                                            {"l3_write", &times.l3_write},
+                                                            {"expand", &times.expand}};
+    for (const std::string &part : list_of(call, "--latency")) {
+        auto [name, value] = assignment("--latency", part);
+        auto found = std::ranges::find(known, name, &std::pair<std::string_view, Latency *>::first);
+        if (found == std::end(known))
+            throw usage("there is no latency '" + name + "'",
+                        "choose from: l1 l2 l3_read l3_write expand");
+        *found->second = latency_of(value);
+    }
+}
+
+void set_bandwidths(const Call &call, RunOptions &options) {
+    for (const std::string &part : list_of(call, "--bandwidth")) {
+        auto [name, value] = assignment("--bandwidth", part);
+        if (name != "cxl" && name != "pcie")
+            throw usage("there is no link '" + name + "'", "choose from: cxl pcie");
+        (name == "cxl" ? options.times.cxl_bytes_per_ns : options.times.pcie_bytes_per_ns) =
+            decimal_in("--bandwidth", value);
+    }
+}
+
+// What is the same in all cells.
+RunOptions common_of(const Call &call) {
+    RunOptions options;
+
+    options.seed = call.number("--seed");
+    if (call.has("--latency"))
+        set_latencies(call, options);
+    if (call.has("--bandwidth"))
+        set_bandwidths(call, options);
+    if (call.has("--classes"))
+        options.classes =
+            or_error([&] { return ds::sim::ClassShares::parse(call.text("--classes")); });
+    return options;
+}
+
+// An option with a list of values.
+struct Axis {
+    const char *option;
+    std::function<void(RunOptions &options, const std::string &text)> set;
+};
+
+const std::vector<Axis> &axes() {
+    static const std::vector<Axis> all = {
+        {"--policy", [](RunOptions &o, const std::string &text) { o.policy = text; }},
+        {"--mode",
+         [](RunOptions &o, const std::string &text) {
+             if (text != "optimistic" && text != "blocking")
+                 throw usage("a mode is optimistic or blocking, not '" + text + "'");
+             o.mode = text == "blocking" ? ds::sim::Mode::blocking : ds::sim::Mode::optimistic;
+         }},
+        {"--l1",
+         [](RunOptions &o, const std::string &text) { o.l1 = small_number_of("--l1", text); }},
+        {"--writes",
+         [](RunOptions &o, const std::string &text) {
+             o.writes = small_number_of("--writes", text);
+         }},
+        {"--rate",
+         [](RunOptions &o, const std::string &text) { o.rate = decimal_in("--rate", text); }},
+        {"--outstanding",
+         [](RunOptions &o, const std::string &text) {
+             o.outstanding = small_number_of("--outstanding", text);
+         }},
+    };
+    return all;
+}
+
+double ratio(uint64_t part, const RunResult &result) {
+    // A trace of creations only has no access.
+    return static_cast<double>(part) / static_cast<double>(std::max<uint64_t>(1, result.accesses));
+}
+
+}  // namespace
+
+Value::Value(double value) : json(value), text(format("%.6f", value)) {}
+
+std::vector<RunOptions> cells_of(const Call &call) {
+    constexpr size_t most_cells = 10'000;
+    std::vector<RunOptions> cells{common_of(call)};
+
+    if (call.has("--rate") && call.has("--outstanding"))
+        throw usage("--rate and --outstanding exclude each other");
+    for (const Axis &axis : axes()) {
+        if (call.text(axis.option).empty() && !call.has(axis.option))
+            continue;
+        std::vector<std::string> values = list_of(call, axis.option);
+        std::vector<RunOptions> next;
+        if (cells.size() * values.size() > most_cells)
+            throw usage("that are more than " + std::to_string(most_cells) + " runs");
+        for (const RunOptions &cell : cells)
+            for (const std::string &value : values) {
+                next.push_back(cell);
+                axis.set(next.back(), value);
+            }
+        cells = std::move(next);
+    }
+    // Behind those, as a parameter's own name is more exact.
+    for (RunOptions &cell : cells) {
+        if (call.has("--set"))
+            for (const std::string &part : list_of(call, "--set")) {
+                auto [name, value] = assignment("--set", part);
+                or_error([&] { cell.set(name, number_of("--set", value)); });
+            }
+        or_error([&] { cell.check(); });
+    }
+    return cells;
+}
+
+Line line_of(const RunOptions &options, const RunResult &result) {
+    return {
+        {"policy", options.policy},
+        {"mode", options.mode == ds::sim::Mode::blocking ? "blocking" : "optimistic"},
+        {"l1_entries", options.l1},
+        {"writes_percent", options.writes},
+        {"rate", options.outstanding ? Value(std::optional<double>()) : Value(options.rate)},
+        {"outstanding", options.outstanding},
+        {"seed", options.seed},
+        {"accesses", result.accesses},
+        {"l1_hits", result.found[1]},
+        {"l2_hits", result.found[2]},
+        {"misses", result.found[3]},
+        {"l1_hit_ratio", ratio(result.found[1], result)},
+        {"l2_hit_ratio", ratio(result.found[2], result)},
+        {"mean_ns", result.times.mean()},
+        {"p50_ns", result.times.p50()},
+        {"p99_ns", result.times.p99()},
+        {"p999_ns", result.times.p999()},
+        {"max_ns", result.times.max()},
+        {"waits", result.waits},
+        {"moved_to_l1", result.moved[1]},
+        {"moved_to_l2", result.moved[2]},
+        {"moved_to_l3", result.moved[3]},
+        {"copied_again", result.copied_again},
+        {"aborts", result.aborts},
+        {"refused", result.refused},
+        {"cxl_operations", result.cxl.operations},
+        {"cxl_bytes", result.cxl.bytes},
+        {"pcie_operations", result.pcie.operations},
+        {"pcie_bytes", result.pcie.bytes},
+        {"threshold_changes", result.threshold_changes},
+        {"virtual_ns", result.virtual_ns},
+    };
+}
+
+Json json_of(const Line &line) {
+    Json object = Json::object();
+
+    for (const auto &[name, value] : line)
+        object[name] = value.json;
+    return object;
+}
+
+std::string csv_names(const Line &line) {
+    std::string text;
+
+    for (const auto &[name, value] : line)
+        text += "," + name;
+    return text;
+}
+
+std::string csv_values(const Line &line) {
+    std::string text;
+
+    for (const auto &[name, value] : line)
+        text += "," + value.text;
+    return text;
+}
+
+}  // namespace dsctl

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// What sim run and sim sweep share: a run's options, and its result as a line.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "call.hpp"
+#include "sim/run.hpp"
+
+namespace dsctl {
+
+// All combinations of the values of options that are lists, the last one changing first.
+std::vector<ds::sim::RunOptions> cells_of(const Call &call);
+
+// A number, a text or null, as it stands in JSON and in CSV.
+struct Value {
+    Value(std::string value) : json(value), text(std::move(value)) {}
+    Value(const char *value) : json(value), text(value) {}
+    Value(uint64_t value) : json(value), text(std::to_string(value)) {}
+    Value(uint32_t value) : Value(uint64_t(value)) {}
+    Value(double value);
+    template <class T>
+    Value(const std::optional<T> &value) : json(nullptr) {
+        if (value)
+            *this = Value(*value);
+    }
+
+    Json json;
+    std::string text;
+};
+
+// Options and result by name.
+using Line = std::vector<std::pair<std::string, Value>>;
+
+Line line_of(const ds::sim::RunOptions &options, const ds::sim::RunResult &result);
+
+Json json_of(const Line &line);
+
+// Names with commas, and values.
+std::string csv_names(const Line &line);
+std::string csv_values(const Line &line);
+
+}  // namespace dsctl

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// sim sweep: one trace through many configurations.
+#include "sim/sweep.hpp"
+
+#include <chrono>
+#include <future>
+#include <thread>
+
+#include "progress.hpp"
+#include "sim.hpp"
+#include "sim_cells.hpp"
+#include "units.hpp"
+
+namespace dsctl {
+
+namespace {
+
+using ds::sim::RunOptions;
+using ds::sim::RunResult;
+
+// With the progress of it, as it can only be seen from another thread.
+std::vector<RunResult> sweep(Call &call, const ds::sim::Trace &trace,
+                             const std::vector<RunOptions> &cells) {
+    auto threads = static_cast<unsigned>(
+        call.maybe("--threads").value_or(std::max(1u, std::thread::hardware_concurrency())));
+    Progress progress(call.settings, "sweep", cells.size(), Progress::Unit::operations);
+    std::atomic<uint64_t> done = 0;
+    auto results = std::async(std::launch::async,
+                              [&] { return ds::sim::sweep(trace, cells, threads, &done); });
+
+    while (results.wait_for(std::chrono::milliseconds(100)) != std::future_status::ready)
+        progress.update(done);
+    return or_error([&] { return results.get(); });
+}
+
+void print_table(Call &call, const std::vector<RunOptions> &cells,
+                 const std::vector<RunResult> &results) {
+    std::vector<Row> rows;
+
+    for (size_t i = 0; i < cells.size(); i++) {
+        const RunResult &r = results[i];
+        double accesses = static_cast<double>(std::max<uint64_t>(1, r.accesses));
+        rows.push_back({cells[i].policy,
+                        cells[i].mode == ds::sim::Mode::blocking ? "blocking" : "optimistic",
+                        std::to_string(cells[i].l1),
+                        format("%.4f", static_cast<double>(r.found[1]) / accesses),
+                        format("%.4f", static_cast<double>(r.found[2]) / accesses),
+                        format("%.1f", r.times.mean()),
+                        std::to_string(r.times.p50()),
+                        std::to_string(r.times.p99()),
+                        std::to_string(r.times.p999()),
+                        std::to_string(r.moved[1]),
+                        std::to_string(r.aborts),
+                        std::to_string(r.cxl.operations + r.pcie.operations)});
+    }
+    call.out.table({{"POLICY"},
+                    {"MODE"},
+                    {"L1", true},
+                    {"L1 HITS", true},
+                    {"L2 HITS", true},
+                    {"MEAN NS", true},
+                    {"P50", true},
+                    {"P99", true},
+                    {"P99.9", true},
+                    {"TO L1", true},
+                    {"ABORTS", true},
+                    {"DMA", true}},
+                   rows);
+}
+
+}  // namespace
+
+Exit sim_sweep(Call &call) {
+    const std::string file = call.text("TRACE");
+    bool csv = wants_csv(call);
+    std::vector<RunOptions> cells = cells_of(call);
+    ds::sim::Trace trace = trace_of(call, file);
+    std::vector<RunResult> results = sweep(call, trace, cells);
+    std::vector<Line> lines;
+    Json rows = Json::array();
+
+    for (size_t i = 0; i < cells.size(); i++) {
+        lines.push_back(line_of(cells[i], results[i]));
+        rows.push_back(json_of(lines[i]));
+    }
+    call.out.respond({{"file", file},
+                      {"format", ds::sim::name_of(trace.format)},
+                      {"uniques", trace.uniques},
+                      {"runs", rows}});
+    if (!csv) {
+        print_table(call, cells, results);
+        return Exit::ok;
+    }
+    call.out.line("trace" + csv_names(lines[0]));
+    for (const Line &line : lines)
+        call.out.line(quoted(file) + csv_values(line));
+    return Exit::ok;
+}
+
+}  // namespace dsctl
