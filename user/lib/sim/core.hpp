@@ -3,6 +3,7 @@
 #pragma once
 
 extern "C" {
+#include <tokencache/batch.h>
 #include <tokencache/cache.h>
 #include <tokencache/inline.h>
 #include <tokencache/move.h>

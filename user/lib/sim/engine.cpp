@@ -23,19 +23,20 @@ Failure refused(int rc, const std::string &what) {
     return Failure(Error::from(-rc, what));
 }
 
-void set_parameters(ds_policy *policy, const PolicyParameters &wanted) {
-    if (!wanted.any())
+void set_parameters(ds_policy *policy, const RunOptions &options) {
+    if (!policy->base)
         return;
     ds_policy_params params = policy->base->params;
-    auto take = [](auto &to, const std::optional<uint64_t> &from) {
-        to = static_cast<std::remove_reference_t<decltype(to)>>(from.value_or(to));
+    auto take = [&](auto &to, std::string_view name) {
+        if (auto found = options.parameters.find(name); found != options.parameters.end())
+            to = static_cast<std::remove_reference_t<decltype(to)>>(found->second);
     };
-    take(params.promote_to_l1_threshold, wanted.promote_to_l1_threshold);
-    take(params.promote_to_l2_threshold, wanted.promote_to_l2_threshold);
-    take(params.demote_from_l1_idle_ns, wanted.demote_from_l1_idle_ns);
-    take(params.demote_from_l2_idle_ns, wanted.demote_from_l2_idle_ns);
-    take(params.aging_interval, wanted.aging_interval);
-    take(params.alpha, wanted.alpha);
+    take(params.promote_to_l1_threshold, "PROMOTE_TO_L1_THRESHOLD");
+    take(params.promote_to_l2_threshold, "PROMOTE_TO_L2_THRESHOLD");
+    take(params.demote_from_l1_idle_ns, "DEMOTE_FROM_L1_IDLE_NS");
+    take(params.demote_from_l2_idle_ns, "DEMOTE_FROM_L2_IDLE_NS");
+    take(params.aging_interval, "AGING_INTERVAL");
+    take(params.alpha, "ALPHA");
     if (int rc = ds_policy_set_params(policy, &params); rc)
         throw refused(rc, "the policy's parameters");
 }
@@ -70,7 +71,9 @@ Engine::Engine(const Trace &trace, const RunOptions &options, EventLog *events)
       tokens_(trace.uniques),
       filling_(options.l1) {
     cache_->table.blocking = options.mode == Mode::blocking;
-    set_parameters(&cache_->policy, options.parameters);
+    set_parameters(&cache_->policy, options);
+    if (options.parameters.contains("PREFETCH_BATCH_THRESHOLD"))
+        batch_.emplace(*this, options);
     if (options.classes.only_tokens())
         return;
     for (uint32_t object = 0; object < trace.uniques; object++)
@@ -89,6 +92,10 @@ RunResult Engine::run(std::atomic<uint64_t> *progress) {
     }
     while (!agenda_.empty())
         happen();
+    if (batch_) {
+        result_.prefetched = batch_->stats().neighbours;
+        result_.prefetched_used = batch_->stats().used;
+    }
     result_.cxl = {model_.cxl().operations, model_.cxl().bytes};
     result_.pcie = {model_.pcie().operations, model_.pcie().bytes};
     return std::move(result_);
@@ -124,6 +131,10 @@ void Engine::access(const Ask &ask, uint64_t now) {
             return;
         }
     }
+    if (batch_) {
+        access_batched(ask, token, now);
+        return;
+    }
     unsigned tier = touch(token, ask.write);
     result_.found[tier]++;
     if (tier != 1 && promote(ask.object, token, now) && cache_->table.blocking)
@@ -146,8 +157,10 @@ unsigned Engine::touch(uint32_t token, bool write) {
 }
 
 void Engine::serve(const Ask &ask, unsigned tier, uint64_t now) {
-    uint64_t done = model_.access(tier, ask.write, bytes_of(ask.object), now);
+    served(ask, model_.access(tier, ask.write, bytes_of(ask.object), now));
+}
 
+void Engine::served(const Ask &ask, uint64_t done) {
     result_.times.record(done - ask.start);
     result_.virtual_ns = std::max(result_.virtual_ns, done);
     arrivals_.done(done);

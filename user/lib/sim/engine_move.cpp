@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <functional>
+#include <utility>
 
 #include "sim/engine.hpp"
 
@@ -17,18 +18,35 @@ constexpr unsigned most_tries = 8;
 
 // A token that is not in L1 was used. True if it is on its way there now.
 bool Engine::promote(uint32_t object, uint32_t token, uint64_t now) {
+    uint64_t until = now;
+    uint32_t number = begin_coming(object, token, now, until);
+
+    if (number == none)
+        return false;
+    if (moves_[number].from == 3) {
+        uint64_t answered = model_.expand(now);
+        driver_ns_ += answered - now;
+        until = std::max(until, answered);
+        log(now, EventLog::Move::expand, object, 3, 1);
+    }
+    schedule(until, number);
+    return true;
+}
+
+// A move into L1, if the policy wants one: it may be copied when @p until has come, which is later
+// than now if somebody has to be written home first. None if not.
+uint32_t Engine::begin_coming(uint32_t object, uint32_t token, uint64_t now, uint64_t &until) {
     u64 word = 0;
     uint32_t victim;
 
     ds_token_find(&cache_->table, token, &word);
-    if (!class_of(object).in_l1 || ds_word_is_moving(word))
-        return false;
+    if (!class_of(object).in_l1 || ds_word_is_moving(word) || ds_word_tier(word) == 1)
+        return none;
     uint32_t slot = ds_policy_miss(&cache_->policy, ds_token_index(token), &victim);
     if (slot == DS_POLICY_NONE)
-        return false;
+        return none;
 
     uint32_t number = new_move(slot, object, ds_word_tier(word));
-    uint64_t until = now;
     Move &move = moves_[number];
     // Who was promised a slot that another is on the way to does not get it.
     bool begun = !filling_[slot] && !ds_move_begin(&cache_->table, &move.in, token, 1, slot);
@@ -40,18 +58,11 @@ bool Engine::promote(uint32_t object, uint32_t token, uint64_t now) {
         result_.refused++;
         ds_policy_forget(&cache_->policy, slot);
         free_moves_.push_back(number);
-        return false;
+        return none;
     }
     filling_[slot] = 1;
     move_of(token) = number;
-    if (move.from == 3) {
-        uint64_t answered = model_.expand(now);
-        driver_ns_ += answered - now;
-        until = std::max(until, answered);
-        log(now, EventLog::Move::expand, object, 3, 1);
-    }
-    schedule(until, number);
-    return true;
+    return number;
 }
 
 // Who is in the slot of a move begins to go home, which takes until @p until if it is dirty. False
@@ -99,6 +110,11 @@ void Engine::happen() {
 
     std::ranges::pop_heap(agenda_, std::greater());
     agenda_.pop_back();
+    if (event.move == none) {
+        timer_set_ = false;
+        flush_if_due(event.time);
+        return;
+    }
     Move &move = moves_[event.move];
     if (move.over)
         free_moves_.push_back(event.move);
@@ -148,6 +164,10 @@ void Engine::copy(uint32_t number, uint64_t now) {
 
     ds_move_copy(&cache_->table, &move.in);
     move.copied = true;
+    if (uint64_t fetched = std::exchange(move.fetched, 0)) {
+        schedule(std::max(now, fetched), number);
+        return;
+    }
     result_.copies++;
     schedule(model_.access(move.from, false, bytes_of(move.coming), now), number);
 }
@@ -233,6 +253,7 @@ uint32_t Engine::new_move(uint32_t slot, uint32_t coming, unsigned from) {
                       .coming_waiters = none,
                       .leaving_waiters = none,
                       .slot = slot,
+                      .fetched = 0,
                       .from = static_cast<uint8_t>(from),
                       .tries = 0,
                       .copied = false,

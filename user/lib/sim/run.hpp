@@ -7,6 +7,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,18 +24,6 @@ namespace ds::sim {
 /// it was, and a write makes the copy void; or they wait until it is there.
 enum class Mode : uint8_t { optimistic, blocking };
 
-/// Parameters of document 001 that the policies literal-001 and adaptive-001 have.
-struct PolicyParameters {
-    std::optional<uint64_t> promote_to_l1_threshold;
-    std::optional<uint64_t> promote_to_l2_threshold;
-    std::optional<uint64_t> demote_from_l1_idle_ns;
-    std::optional<uint64_t> demote_from_l2_idle_ns;
-    std::optional<uint64_t> aging_interval;
-    std::optional<uint64_t> alpha;
-
-    bool any() const;
-};
-
 struct RunOptions {
     std::string policy = "default";  ///< or literal-001, adaptive-001
     Mode mode = Mode::optimistic;
@@ -45,10 +34,13 @@ struct RunOptions {
     uint64_t seed = 1;
     TierTimes times;
     ClassShares classes;
-    PolicyParameters parameters;
 
-    /// A parameter by its name in document 001. Throws Failure (EINVAL) for one that there is
-    /// not, or a value that it cannot have.
+    /// Parameters by their names in document 001: others than these and than their own defaults.
+    /// With PREFETCH_BATCH_THRESHOLD, misses are fetched together.
+    std::map<std::string, uint64_t, std::less<>> parameters;
+
+    /// A parameter. Throws Failure (EINVAL) for one that there is not, or a value that it cannot
+    /// have.
     void set(std::string_view name, uint64_t value);
     /// The names, with a blank between them.
     static std::string parameter_names();
@@ -73,6 +65,9 @@ struct RunResult {
     uint64_t aborts = 0;              ///< moves that were given up because of writes
     uint64_t written_back = 0;        ///< copies home of what was dirty
     uint64_t refused = 0;             ///< the policy wanted it, but its place was being filled
+
+    uint64_t prefetched = 0;       ///< neighbours of tokens that a batch fetched
+    uint64_t prefetched_used = 0;  ///< of these were asked for while they were at hand
 
     Traffic cxl, pcie;  ///< DMA operations
     uint64_t threshold_changes = 0;

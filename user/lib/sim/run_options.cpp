@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a run may be given.
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <vector>
 
 #include "sim/core.hpp"
 #include "sim/run.hpp"
@@ -14,25 +16,27 @@ constexpr uint64_t most_threshold = 255, most_ns = 1'000'000'000'000, most_uses 
 struct Parameter {
     std::string_view name;
     uint64_t least, most;
-    void (*set)(RunOptions &options, uint64_t value);
 };
 
-constexpr auto known = std::to_array<Parameter>({
-    {"PROMOTE_TO_L1_THRESHOLD", 1, most_threshold,
-     [](RunOptions &o, uint64_t value) { o.parameters.promote_to_l1_threshold = value; }},
-    {"PROMOTE_TO_L2_THRESHOLD", 1, most_threshold,
-     [](RunOptions &o, uint64_t value) { o.parameters.promote_to_l2_threshold = value; }},
-    {"DEMOTE_FROM_L1_IDLE_NS", 1024, most_ns,
-     [](RunOptions &o, uint64_t value) { o.parameters.demote_from_l1_idle_ns = value; }},
-    {"DEMOTE_FROM_L2_IDLE_NS", 1024, most_ns,
-     [](RunOptions &o, uint64_t value) { o.parameters.demote_from_l2_idle_ns = value; }},
-    {"AGING_INTERVAL", 1, most_uses,
-     [](RunOptions &o, uint64_t value) { o.parameters.aging_interval = value; }},
-    {"ALPHA", 0, most_threshold,
-     [](RunOptions &o, uint64_t value) { o.parameters.alpha = value; }},
-    {"L1_CAPACITY", DS_POLICY_CAPACITY_MIN, DS_L1_MAX,
-     [](RunOptions &o, uint64_t value) { o.l1 = static_cast<uint32_t>(value); }},
+constexpr std::string_view batch_size = "PREFETCH_BATCH_THRESHOLD", l1_capacity = "L1_CAPACITY";
+
+constexpr auto of_policy = std::to_array<Parameter>({
+    {"PROMOTE_TO_L1_THRESHOLD", 1, most_threshold},
+    {"PROMOTE_TO_L2_THRESHOLD", 1, most_threshold},
+    {"DEMOTE_FROM_L1_IDLE_NS", 1024, most_ns},
+    {"DEMOTE_FROM_L2_IDLE_NS", 1024, most_ns},
+    {"AGING_INTERVAL", 1, most_uses},
+    {"ALPHA", 0, most_threshold},
 });
+
+std::vector<Parameter> all_parameters() {
+    std::vector<Parameter> all(of_policy.begin(), of_policy.end());
+
+    all.push_back({l1_capacity, DS_POLICY_CAPACITY_MIN, DS_L1_MAX});
+    for (const ds_param &param : ds_batch_params)
+        all.push_back({param.name, param.least, param.most});
+    return all;
+}
 
 Failure wrong(std::string sentence, std::string remedy) {
     return Failure({EINVAL, std::move(sentence), std::move(remedy), false});
@@ -53,17 +57,15 @@ void in_range(std::string_view what, double value, double least, double most) {
 
 }  // namespace
 
-bool PolicyParameters::any() const {
-    return promote_to_l1_threshold || promote_to_l2_threshold || demote_from_l1_idle_ns ||
-           demote_from_l2_idle_ns || aging_interval || alpha;
-}
-
 void RunOptions::set(std::string_view name, uint64_t value) {
-    for (const Parameter &parameter : known) {
+    for (const Parameter &parameter : all_parameters()) {
         if (parameter.name != name)
             continue;
         in_range(name, value, parameter.least, parameter.most);
-        parameter.set(*this, value);
+        if (name == l1_capacity)
+            l1 = static_cast<uint32_t>(value);
+        else
+            parameters[std::string(name)] = value;
         return;
     }
     throw wrong("There is no parameter '" + std::string(name) + "'.",
@@ -73,7 +75,7 @@ void RunOptions::set(std::string_view name, uint64_t value) {
 std::string RunOptions::parameter_names() {
     std::string names;
 
-    for (const Parameter &parameter : known)
+    for (const Parameter &parameter : all_parameters())
         names += (names.empty() ? "" : " ") + std::string(parameter.name);
     return names;
 }
@@ -84,9 +86,15 @@ void RunOptions::check() const {
     if (policy != "default" && !of_001)
         throw wrong("The token cache has no policy '" + policy + "'.",
                     "Choose from: default literal-001 adaptive-001.");
-    if (parameters.any() && !of_001)
-        throw wrong("The default policy has no thresholds to set.",
-                    "Use --policy literal-001 or adaptive-001 with them.");
+    for (const auto &[name, value] : parameters) {
+        if (std::ranges::find(of_policy, name, &Parameter::name) != of_policy.end()) {
+            if (!of_001)
+                throw wrong("The default policy has no " + name + ".",
+                            "Use --policy literal-001 or adaptive-001 with it.");
+        } else if (!parameters.contains(batch_size)) {
+            throw wrong(name + " means nothing without a batch.", "Use --batch with it.");
+        }
+    }
     in_range("The number of entries of L1", uint64_t(l1), DS_POLICY_CAPACITY_MIN, DS_L1_MAX);
     in_range("The share of writes", uint64_t(writes.value_or(0)), 0, 100);
     in_range("The rate", rate, 0.001, 1000);

@@ -63,6 +63,10 @@ std::vector<Param> with_run(std::vector<Param> params, bool lists) {
         {.name = "--writes",
          .value = lists ? "LIST" : "PERCENT",
          .help = "accesses that write (default: as the trace says)"},
+        {.name = "--batch",
+         .value = number,
+         .help = "misses that are fetched together, or after PREFETCH_TIMER_NS (default: each for "
+                 "itself)"},
         {.name = "--rate",
          .value = lists ? "LIST" : "R",
          .help = "requests in a microsecond, evenly, however long they take (default: 10)"},

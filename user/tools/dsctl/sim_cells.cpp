@@ -126,6 +126,10 @@ const std::vector<Axis> &axes() {
          [](RunOptions &o, const std::string &text) {
              o.writes = small_number_of("--writes", text);
          }},
+        {"--batch",
+         [](RunOptions &o, const std::string &text) {
+             or_error([&] { o.set("PREFETCH_BATCH_THRESHOLD", number_of("--batch", text)); });
+         }},
         {"--rate",
          [](RunOptions &o, const std::string &text) { o.rate = decimal_in("--rate", text); }},
         {"--outstanding",
@@ -134,6 +138,12 @@ const std::vector<Axis> &axes() {
          }},
     };
     return all;
+}
+
+// 0: each miss for itself.
+uint64_t batch_of(const RunOptions &options) {
+    auto found = options.parameters.find("PREFETCH_BATCH_THRESHOLD");
+    return found == options.parameters.end() ? 0 : found->second;
 }
 
 double ratio(uint64_t part, const RunResult &result) {
@@ -183,6 +193,7 @@ Line line_of(const RunOptions &options, const RunResult &result) {
         {"mode", options.mode == ds::sim::Mode::blocking ? "blocking" : "optimistic"},
         {"l1_entries", options.l1},
         {"writes_percent", options.writes},
+        {"batch", batch_of(options)},
         {"rate", options.outstanding ? Value(std::optional<double>()) : Value(options.rate)},
         {"outstanding", options.outstanding},
         {"seed", options.seed},
@@ -204,6 +215,8 @@ Line line_of(const RunOptions &options, const RunResult &result) {
         {"copied_again", result.copied_again},
         {"aborts", result.aborts},
         {"refused", result.refused},
+        {"prefetched", result.prefetched},
+        {"prefetched_used", result.prefetched_used},
         {"cxl_operations", result.cxl.operations},
         {"cxl_bytes", result.cxl.bytes},
         {"pcie_operations", result.pcie.operations},

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// Misses that are fetched together: what the core's batch asks of its owner. A DMA operation is
+// under way from the moment of the flush, and what it brings is installed and served when it ends.
+#include <cerrno>
+#include <new>
+
+#include "sim/engine.hpp"
+
+namespace ds::sim {
+
+const ds_batch_ops Batch::ops = {
+    .page = [](ds_batch *b, u32 token) -> u32 { return of(b).page(token); },
+    .fetch = [](ds_batch *b, u32, ds_batch_item *items, u32 count) -> int {
+        return of(b).fetch({items, count});
+    },
+    .neighbours = [](ds_batch *b, u32 page, u32 token, u32 *tokens, u32 most) -> u32 {
+        return of(b).neighbours(page, token, {tokens, most});
+    },
+    .install = [](ds_batch *b, const ds_batch_item *item) -> int { return of(b).install(*item); },
+    .room = nullptr,
+};
+
+Batch &Batch::of(ds_batch *batch) {
+    return *container_of(batch, Held, batch)->owner;
+}
+
+Batch::Batch(Engine &engine, const RunOptions &options) : held_{{}, this}, engine_(engine) {
+    u64 params[DS_BATCH_PARAMS];
+
+    for (uint32_t i = 0; i < DS_BATCH_PARAMS; i++) {
+        auto given = options.parameters.find(std::string_view(ds_batch_params[i].name));
+        params[i] = given == options.parameters.end() ? ds_batch_params[i].normal : given->second;
+    }
+    int rc = ds_batch_init(&held_.batch, &ops, params);
+    if (rc == -ENOMEM)
+        throw std::bad_alloc();
+    if (rc)
+        throw Failure(Error::from(-rc, "a batch"));
+}
+
+bool Batch::add(const Ask &ask, uint32_t token, uint64_t now) {
+    if (free_waiters_.empty())
+        free_waiters_.push_back(&waiters_.emplace_back());
+    Waiter *waiter = free_waiters_.back();
+    waiter->done = [](ds_waiter *w, int) {
+        Waiter &mine = *static_cast<Waiter *>(w);
+        mine.batch->told(mine);
+    };
+    waiter->batch = this;
+    waiter->ask = ask;
+    now_ = fetched_ = now;
+    switch (ds_batch_add(&held_.batch, token, waiter, now)) {
+    case -EINPROGRESS:
+        free_waiters_.pop_back();
+        return true;
+    case -EAGAIN:
+    case -ENOSPC:
+        return false;
+    default:
+        // It was at hand, whatever the policy wants of it.
+        engine_.serve(ask, 1, now);
+        return true;
+    }
+}
+
+void Batch::flush(uint64_t now) {
+    now_ = fetched_ = now;
+    ds_batch_flush(&held_.batch, now);
+}
+
+uint32_t Batch::page(uint32_t token) const {
+    u64 word = 0;
+
+    if (ds_token_find(&engine_.cache_->table, token, &word) || ds_word_is_moving(word) ||
+        ds_word_tier(word) == 1)
+        return DS_BATCH_NOWHERE;
+    return ds_token_index(token) / DS_TOKEN_PAGE;
+}
+
+int Batch::fetch(std::span<ds_batch_item> items) {
+    const ds_token_table &table = engine_.cache_->table;
+    uint32_t bytes = 0;
+
+    for (ds_batch_item &item : items) {
+        item.ret = ds_token_find(&table, item.token, &item.word);
+        bytes += engine_.bytes_of(engine_.objects_[ds_token_index(item.token)]);
+    }
+    fetched_ = engine_.model_.access(3, false, bytes, now_);
+    return 0;
+}
+
+// The nearest on either side come first.
+uint32_t Batch::neighbours(uint32_t page, uint32_t token, std::span<uint32_t> tokens) const {
+    uint32_t index = ds_token_index(token), found = 0;
+    uint32_t begin = page * DS_TOKEN_PAGE, end = begin + DS_TOKEN_PAGE;
+    auto look_at = [&](uint32_t other) {
+        u64 word = 0;
+        if (other < begin || other >= end || other >= engine_.objects_.size() ||
+            found == tokens.size())
+            return;
+        uint32_t handle = engine_.tokens_[engine_.objects_[other]];
+        if (ds_token_index(handle) == other &&
+            !ds_token_find(&engine_.cache_->table, handle, &word) && !ds_word_is_moving(word) &&
+            ds_word_tier(word) != 1)
+            tokens[found++] = handle;
+    };
+
+    for (uint32_t away = 1; away < DS_TOKEN_PAGE && found < tokens.size(); away++) {
+        look_at(index + away);
+        look_at(index - away);
+    }
+    return found;
+}
+
+int Batch::install(const ds_batch_item &item) {
+    Engine &engine = engine_;
+    uint64_t until = now_;
+    u64 word = 0;
+
+    if (ds_token_find(&engine.cache_->table, item.token, &word) ||
+        !ds_word_same(word, item.word))
+        return -ESTALE;
+    uint32_t number =
+        engine.begin_coming(engine.objects_[ds_token_index(item.token)], item.token, now_, until);
+    if (number == Engine::none)
+        return -EPERM;
+    engine.moves_[number].fetched = fetched_;
+    if (until > now_)
+        engine.schedule(until, number);
+    else
+        engine.copy(number, now_);
+    return 0;
+}
+
+// The token is at hand soon. If it comes into L1, then there.
+void Batch::told(Waiter &waiter) {
+    uint32_t token = engine_.token_of(waiter.ask.object);
+    uint32_t move = engine_.move_of(token);
+
+    free_waiters_.push_back(&waiter);
+    if (move != Engine::none) {
+        engine_.wait(waiter.ask, move);
+        return;
+    }
+    engine_.result_.waits++;
+    unsigned tier = engine_.touch(token, waiter.ask.write);
+    if (waiter.ask.write)
+        engine_.serve(waiter.ask, tier, now_);
+    else
+        engine_.served(waiter.ask, fetched_);
+}
+
+void Engine::access_batched(const Ask &ask, uint32_t token, uint64_t now) {
+    u64 word = 0;
+
+    ds_token_find(&cache_->table, token, &word);
+    unsigned tier = ds_word_tier(word);
+    result_.found[tier]++;
+    if (tier == 1 || ds_word_is_moving(word) || !class_of(ask.object).in_l1 ||
+        !batch_->add(ask, token, now))
+        serve(ask, touch(token, ask.write), now);
+    flush_if_due(now);
+}
+
+// Otherwise there is an event for when it is.
+void Engine::flush_if_due(uint64_t now) {
+    uint64_t due = batch_->due(now);
+
+    while (due == 0) {
+        batch_->flush(now);
+        due = batch_->due(now);
+    }
+    if (due == DS_BATCH_NEVER || timer_set_)
+        return;
+    timer_set_ = true;
+    schedule(now + due, none);
+}
+
+}  // namespace ds::sim
