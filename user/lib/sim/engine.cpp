@@ -74,10 +74,28 @@ Engine::Engine(const Trace &trace, const RunOptions &options, EventLog *events)
     set_parameters(&cache_->policy, options);
     if (options.parameters.contains("PREFETCH_BATCH_THRESHOLD"))
         batch_.emplace(*this, options);
-    if (options.classes.only_tokens())
-        return;
-    for (uint32_t object = 0; object < trace.uniques; object++)
-        classes_.push_back(options.classes.of(random_, object));
+    if (!options.classes.only_tokens())
+        for (uint32_t object = 0; object < trace.uniques; object++)
+            classes_.push_back(options.classes.of(random_, object));
+    begin_objects();
+}
+
+// Whoever is not created by its first request has always been there.
+void Engine::begin_objects() {
+    std::vector<bool> seen(trace_.uniques), created(trace_.uniques);
+    uint32_t unseen = trace_.uniques;
+
+    for (size_t place = 0; place < trace_.requests.size() && unseen > 0; place++) {
+        Request request = trace_.requests[place];
+        if (seen[request.id])
+            continue;
+        seen[request.id] = true;
+        created[request.id] = request.op == Operation::create;
+        unseen--;
+    }
+    for (uint32_t object = 0; object < trace_.uniques; object++)
+        if (!created[object])
+            token_of(object);
 }
 
 RunResult Engine::run(std::atomic<uint64_t> *progress) {
@@ -157,7 +175,11 @@ unsigned Engine::touch(uint32_t token, bool write) {
 }
 
 void Engine::serve(const Ask &ask, unsigned tier, uint64_t now) {
-    served(ask, model_.access(tier, ask.write, bytes_of(ask.object), now));
+    uint64_t done = model_.access(tier, ask.write, bytes_of(ask.object), now);
+
+    if (tier == 3)
+        host_ns_ += done - now;
+    served(ask, done);
 }
 
 void Engine::served(const Ask &ask, uint64_t done) {
@@ -207,12 +229,13 @@ uint32_t Engine::token_of(uint32_t object) {
 
 // An object goes, and what moves its token is given up.
 void Engine::end(uint32_t object, uint64_t now) {
-    uint32_t token = std::exchange(tokens_[object], 0);
+    uint32_t token = tokens_[object];
 
     if (!token)
         return;
     if (move_of(token) != none)
         give_up(move_of(token), now);
+    tokens_[object] = 0;
     ds_token_revoke(&cache_->table, token, nullptr);
     ds_token_free(&cache_->table, token);
 }
@@ -231,11 +254,11 @@ void Engine::tick(uint64_t now) {
         .dma = per_mille(bytes - load_then_.pcie_bytes, capacity),
         .l1 = per_mille(l1 - load_then_.l1, uses - load_then_.uses),
         .l2 = per_mille(l2 - load_then_.l2, uses - load_then_.uses - (l1 - load_then_.l1)),
-        .cpu = per_mille(driver_ns_ - load_then_.driver_ns, time)};
+        .cpu = per_mille(host_ns_ - load_then_.host_ns, time)};
     uint32_t before[] = {params.promote_to_l1_threshold, params.promote_to_l2_threshold};
 
     if (ds_policy_tick(&cache_->policy, now, uses, &load))
-        load_then_ = {now, uses, l1, l2, bytes, driver_ns_};
+        load_then_ = {now, uses, l1, l2, bytes, host_ns_};
     uint32_t after[] = {params.promote_to_l1_threshold, params.promote_to_l2_threshold};
     for (unsigned tier = 1; tier <= 2; tier++) {
         if (before[tier - 1] == after[tier - 1])

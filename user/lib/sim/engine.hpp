@@ -120,6 +120,7 @@ private:
     };
 
     // engine.cpp: requests
+    void begin_objects();
     void begin(uint32_t place, uint64_t now);
     void access(const Ask &ask, uint64_t now);
     unsigned touch(uint32_t token, bool write);
@@ -185,10 +186,10 @@ private:
 
     // What adaptive-001 is told, since it was told last.
     struct Load {
-        uint64_t at_ns = 0, uses = 0, l1 = 0, l2 = 0, pcie_bytes = 0, driver_ns = 0;
+        uint64_t at_ns = 0, uses = 0, l1 = 0, l2 = 0, pcie_bytes = 0, host_ns = 0;
     };
     Load load_then_;
-    uint64_t driver_ns_ = 0;
+    uint64_t host_ns_ = 0;  // that accesses to L3 and expands were under way
 };
 
 }  // namespace ds::sim

@@ -25,7 +25,7 @@ bool Engine::promote(uint32_t object, uint32_t token, uint64_t now) {
         return false;
     if (moves_[number].from == 3) {
         uint64_t answered = model_.expand(now);
-        driver_ns_ += answered - now;
+        host_ns_ += answered - now;
         until = std::max(until, answered);
         log(now, EventLog::Move::expand, object, 3, 1);
     }
@@ -132,7 +132,6 @@ void Engine::leave(uint32_t number, uint64_t now) {
     bool at_once = !(move.out.word & DS_WORD_DIRTY);
 
     if (ds_move_commit(&cache_->table, &move.out)) {
-        result_.copied_again++;
         if (++move.tries == most_tries) {
             result_.aborts++;
             log(now, EventLog::Move::abort, move.leaving, 1, 3);
@@ -141,6 +140,7 @@ void Engine::leave(uint32_t number, uint64_t now) {
             return;
         }
         ds_move_copy(&cache_->table, &move.out);
+        result_.copied_again++;
         result_.written_back++;
         schedule(model_.access(3, true, bytes_of(move.leaving), now), number);
         return;

@@ -28,9 +28,10 @@ ClassShares ClassShares::parse(std::string_view text) {
     std::array<unsigned, entry_classes.size()> shares{};
     std::string_view left = text;
 
-    while (!left.empty()) {
+    for (bool more = true; more;) {
         std::string_view part = left.substr(0, left.find(','));
         size_t colon = part.find(':');
+        more = part.size() < left.size();
         left.remove_prefix(std::min(part.size() + 1, left.size()));
         auto kind = std::ranges::find(entry_classes, part.substr(0, colon), &EntryClass::name);
         if (kind == entry_classes.end())

@@ -1,0 +1,583 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs of the token cache in virtual time.
+#include <algorithm>
+#include <cerrno>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "sim/generate.hpp"
+#include "sim/sweep.hpp"
+#include "user_sim.hpp"
+
+namespace {
+
+using namespace simtest;
+
+constexpr uint64_t seed = 1;
+
+/// Requests of objects by number; w makes it a write, c a creation, f an end.
+Trace script(std::initializer_list<std::pair<uint32_t, char>> requests) {
+    Trace trace;
+    for (auto [id, what] : requests) {
+        Operation op = what == 'w'   ? Operation::write
+                       : what == 'c' ? Operation::create
+                       : what == 'f' ? Operation::free
+                                     : Operation::read;
+        trace.requests.emplace_back(id, op);
+        trace.uniques = std::max(trace.uniques, id + 1);
+    }
+    return trace;
+}
+
+/// Times that can be added by hand: 16 bytes take a ns on either link.
+RunOptions simple() {
+    RunOptions options;
+    options.l1 = 16;
+    options.rate = 1;
+    options.seed = seed;
+    options.times.latencies = {.l1 = Latency::constant(5),
+                               .l2 = Latency::constant(100),
+                               .l3_read = Latency::constant(500),
+                               .l3_write = Latency::constant(300),
+                               .expand = Latency::constant(1000)};
+    options.times.cxl_bytes_per_ns = options.times.pcie_bytes_per_ns = 16;
+    return options;
+}
+
+Trace zipf(uint32_t objects, uint64_t requests, double writes = 0) {
+    return generate(
+        {.requests = requests, .objects = objects, .writes = writes, .seed = seed});
+}
+
+/// All of a result, so that two are the same if and only if these are.
+std::vector<uint64_t> numbers(const RunResult &r) {
+    std::vector<uint64_t> all{r.accesses,      r.waits,
+                              r.copies,        r.copied_again,
+                              r.aborts,        r.written_back,
+                              r.refused,       r.prefetched,
+                              r.prefetched_used, r.cxl.operations,
+                              r.cxl.bytes,     r.pcie.operations,
+                              r.pcie.bytes,    r.threshold_changes,
+                              r.virtual_ns,    r.times.count(),
+                              r.times.min(),   r.times.max()};
+    all.insert(all.end(), r.found.begin(), r.found.end());
+    all.insert(all.end(), r.moved.begin(), r.moved.end());
+    for (uint32_t q = 0; q <= 100'000; q += 500)
+        all.push_back(r.times.at(q));
+    return all;
+}
+
+/// What is true of each run.
+void assert_conserved(const Trace &trace, const RunResult &r) {
+    assert_int_equal(r.accesses, trace.accesses());
+    assert_int_equal(r.found[1] + r.found[2] + r.found[3], r.accesses);
+    assert_int_equal(r.times.count(), r.accesses);
+}
+
+// ---- What cannot be run
+
+void bad_options(void **) {
+    const Trace trace = trace_of({0, 1});
+    const std::pair<const char *, std::function<void(RunOptions &)>> bad[] = {
+        {"policy", [](RunOptions &o) { o.policy = "lru"; }},
+        {"policy", [](RunOptions &o) { o.policy = ""; }},
+        {"L1", [](RunOptions &o) { o.l1 = 0; }},
+        {"L1", [](RunOptions &o) { o.l1 = 15; }},
+        {"L1", [](RunOptions &o) { o.l1 = 0x1fffff; }},
+        {"L1", [](RunOptions &o) { o.l1 = UINT32_MAX; }},
+        {"writes", [](RunOptions &o) { o.writes = 101; }},
+        {"rate", [](RunOptions &o) { o.rate = 0; }},
+        {"rate", [](RunOptions &o) { o.rate = -1; }},
+        {"rate", [](RunOptions &o) { o.rate = 1e9; }},
+        {"rate", [](RunOptions &o) { o.rate = std::numeric_limits<double>::quiet_NaN(); }},
+        {"under way", [](RunOptions &o) { o.outstanding = 0; }},
+        {"under way", [](RunOptions &o) { o.outstanding = 65537; }},
+        {"CXL", [](RunOptions &o) { o.times.cxl_bytes_per_ns = 0; }},
+        {"PCIe", [](RunOptions &o) { o.times.pcie_bytes_per_ns = -16; }},
+        {"AGING_INTERVAL", [](RunOptions &o) { o.set("AGING_INTERVAL", 100); }},
+        {"MAX_BATCH", [](RunOptions &o) { o.set("MAX_BATCH", 100); }},
+    };
+
+    for (const auto &[said, make] : bad) {
+        RunOptions options;
+        make(options);
+        auto error = error_of([&] { run(trace, options); });
+        assert_int_equal(error.code, EINVAL);
+        if (!has(error.sentence, said))
+            fail_msg("'%s' does not say %s", error.sentence.c_str(), said);
+        assert_false(error.remedy.empty());
+        // Nothing is run if one of them is wrong.
+        std::atomic<uint64_t> done = 0;
+        const RunOptions cells[] = {RunOptions(), options};
+        error_of([&] { sweep(trace, cells, 2, &done); });
+        assert_int_equal(done, 0);
+    }
+}
+
+void bad_parameters(void **) {
+    RunOptions options;
+
+    for (const char *name : {"", "aging_interval", "AGING", "L1_CAPACITY ", "FROB"})
+        assert_true(has(error_of([&] { options.set(name, 100); }).remedy, "AGING_INTERVAL"));
+    for (auto [name, value] : {std::pair<const char *, uint64_t>{"L1_CAPACITY", 15},
+                               {"L1_CAPACITY", UINT64_MAX},
+                               {"PROMOTE_TO_L1_THRESHOLD", 0},
+                               {"PROMOTE_TO_L1_THRESHOLD", 256},
+                               {"DEMOTE_FROM_L1_IDLE_NS", 1023},
+                               {"AGING_INTERVAL", 0},
+                               {"PREFETCH_BATCH_THRESHOLD", 0},
+                               {"MAX_BATCH", 0},
+                               {"L2_PAGE_PREFETCH_SIZE", uint64_t(1) << 40}})
+        assert_int_equal(error_of([&] { options.set(name, value); }).code, EINVAL);
+    assert_true(options.parameters.empty());
+    assert_int_equal(options.l1, RunOptions().l1);
+}
+
+void too_many_objects(void **) {
+    Trace trace;
+    trace.uniques = (1u << 22) + 1;
+    assert_true(has(error_of([&] { run(trace, {}); }).sentence, "no indices"));
+}
+
+void bad_classes(void **) {
+    for (const char *text : {"", "frob:100", "token", "token:", "token:0", "token:101", "token:99",
+                             "token:60,wqe:41", "token:100,wqe:1", "token:100,", "token:1e2",
+                             "token:300,wqe:56", ":100"}) {
+        auto error = error_of([&] { ClassShares::parse(text); });
+        assert_int_equal(error.code, EINVAL);
+        assert_true(has(error.remedy, "doorbell"));
+    }
+    assert_true(ClassShares::parse("token:100").only_tokens());
+    assert_false(ClassShares::parse("wqe:100").only_tokens());
+}
+
+// ---- One request after the other, by hand
+
+void no_request_at_all(void **) {
+    RunResult r = run({}, {});
+    assert_int_equal(r.accesses, 0);
+    assert_int_equal(r.times.max(), 0);
+    assert_conserved({}, r);
+}
+
+void a_miss_and_a_move(void **) {
+    // A request each 1000 ns. The first is read from L3, and the host asked for it until 1000;
+    // then it is copied, until 1501. The second goes to L3, too, behind the copy.
+    RunResult r = run(trace_of({0, 0, 0, 0}), simple());
+    assert_int_equal(r.found[3], 2);
+    assert_int_equal(r.found[1], 2);
+    assert_int_equal(r.times.min(), 5);
+    assert_int_equal(r.times.max(), 502);
+    assert_int_equal(r.times.count(), 4);
+    assert_true(r.times.mean() == (501 + 502 + 5 + 5) / 4.0);
+    assert_int_equal(r.moved[1], 1);
+    assert_int_equal(r.copies, 1);
+    assert_int_equal(r.pcie.operations, 3);
+    assert_int_equal(r.pcie.bytes, 48);
+    assert_int_equal(r.virtual_ns, 3005);
+}
+
+void blocking_waits(void **) {
+    RunOptions options = simple();
+    options.mode = Mode::blocking;
+    RunResult r = run(trace_of({0, 0, 0, 0}), options);
+    // Both wait until 1501, and are served in L1 then.
+    assert_int_equal(r.waits, 2);
+    assert_int_equal(r.found[3], 2);
+    assert_true(r.times.mean() == (1506 + 506 + 5 + 5) / 4.0);
+    assert_int_equal(r.pcie.operations, 1);
+}
+
+void a_write_spoils_a_copy(void **) {
+    RunOptions options = simple();
+    options.rate = 1000 / 1200.0;
+    // At 1200 it is copied since 1000: it is copied again, from 1501 to 2002, and in L1 at 2400.
+    RunResult r = run(script({{0, 'r'}, {0, 'w'}, {0, 'r'}}), options);
+    assert_int_equal(r.copied_again, 1);
+    assert_int_equal(r.copies, 2);
+    assert_int_equal(r.aborts, 0);
+    assert_int_equal(r.moved[1], 1);
+    assert_int_equal(r.found[1], 1);
+    assert_int_equal(r.times.max(), 501);
+
+    // Nobody writes to it meanwhile if writers wait.
+    options.mode = Mode::blocking;
+    r = run(script({{0, 'r'}, {0, 'w'}, {0, 'r'}}), options);
+    assert_int_equal(r.copied_again, 0);
+    assert_int_equal(r.waits, 2);
+    assert_int_equal(r.moved[1], 1);
+}
+
+void writes_without_end_abort_a_move(void **) {
+    RunOptions options = simple();
+    options.writes = 100;
+    options.rate = 10;
+    RunResult r = run(trace_of(std::vector<uint32_t>(1000)), options);
+    // Only the last move, after the last write.
+    assert_int_equal(r.moved[1], 1);
+    assert_true(r.aborts >= 10);
+    assert_in_range(r.copied_again, 7 * r.aborts, 7 * r.aborts + 7);
+    assert_int_equal(r.found[3], 1000);
+    assert_conserved(trace_of(std::vector<uint32_t>(1000)), r);
+}
+
+void what_is_dirty_is_written_home(void **) {
+    RunOptions options = simple();
+    options.rate = 0.1;
+    options.outstanding = 1;
+    std::vector<uint32_t> loop;
+    for (uint32_t i = 0; i < 4000; i++)
+        loop.push_back(i / 4 % 40);
+    // Three of four accesses find it in L1 if they wait long enough for that.
+    options.mode = Mode::blocking;
+    RunResult clean = run(trace_of(loop), options);
+    assert_int_equal(clean.written_back, 0);
+    assert_true(clean.moved[3] > 500);
+    options.writes = 100;
+    RunResult dirty = run(trace_of(loop), options);
+    assert_int_equal(dirty.written_back, dirty.moved[3]);
+    assert_int_equal(dirty.moved[3], clean.moved[3]);
+    assert_int_equal(dirty.pcie.operations, dirty.copies + dirty.written_back);
+}
+
+void one_at_a_time(void **) {
+    RunOptions options = simple();
+    options.outstanding = 1;
+    Trace trace = zipf(300, 5000);
+    RunResult r = run(trace, options);
+    assert_conserved(trace, r);
+    // Each begins when the one before is over.
+    uint64_t sum = static_cast<uint64_t>(r.times.mean() * static_cast<double>(r.accesses) + 0.5);
+    assert_true(r.virtual_ns >= sum && r.virtual_ns <= sum + 3000);
+    options.outstanding = 16;
+    RunResult more = run(trace, options);
+    assert_conserved(trace, more);
+    assert_true(more.virtual_ns * 4 < r.virtual_ns);
+    assert_true(more.times.mean() > r.times.mean());
+}
+
+void lives_and_ends(void **) {
+    // 0 ends while it moves, and while it is copied; 1 while it is in L1, and comes back.
+    RunOptions options = simple();
+    for (Mode mode : {Mode::optimistic, Mode::blocking}) {
+        options.mode = mode;
+        options.rate = 2;
+        Trace trace = script({{0, 'c'}, {0, 'r'}, {0, 'f'}, {0, 'f'}, {0, 'c'}, {0, 'r'}, {0, 'r'},
+                              {0, 'r'}, {0, 'f'}, {1, 'r'}, {1, 'r'}, {1, 'r'}, {1, 'r'}, {1, 'w'},
+                              {1, 'f'}, {1, 'r'}, {0, 'c'}, {0, 'c'}, {1, 'f'}, {1, 'c'}});
+        RunResult r = run(trace, options);
+        assert_conserved(trace, r);
+        assert_true(r.found[1] >= 1);
+        // Thousands of lives.
+        std::vector<uint32_t> ids;
+        Trace many;
+        many.uniques = 50;
+        for (uint32_t i = 0; i < 60'000; i++)
+            many.requests.emplace_back(i * 7 % 50, i % 13 == 0   ? Operation::free
+                                                   : i % 3 == 0 ? Operation::write
+                                                                : Operation::read);
+        options.rate = 10;
+        r = run(many, options);
+        assert_conserved(many, r);
+    }
+}
+
+// ---- Counts
+
+void counts_agree(void **) {
+    Trace trace = zipf(5000, 100'000, 0.3);
+    for (const char *policy : {"default", "literal-001", "adaptive-001"})
+        for (uint32_t l1 : {16u, 100u, 2000u}) {
+            RunOptions options;
+            options.policy = policy;
+            options.l1 = l1;
+            RunResult r = run(trace, options);
+            assert_conserved(trace, r);
+            // Each access to L3, each copy and each write home is one operation of 16 bytes.
+            assert_int_equal(r.pcie.operations, r.found[3] + r.copies + r.written_back);
+            assert_int_equal(r.pcie.bytes, 16 * r.pcie.operations);
+            assert_int_equal(r.waits, 0);
+            assert_true(r.moved[3] <= r.moved[1] && r.moved[1] <= r.moved[3] + l1);
+            assert_int_equal(r.cxl.operations, 0);
+            assert_int_equal(r.moved[2], 0);
+            if (r.moved[1] < 10)
+                continue;
+            options.mode = Mode::blocking;
+            RunResult waiting = run(trace, options);
+            assert_conserved(trace, waiting);
+            assert_true(waiting.waits >= waiting.moved[1]);
+            assert_int_equal(waiting.copied_again + waiting.aborts, 0);
+        }
+}
+
+void events_are_counted(void **) {
+    Folder folder;
+    Trace trace = generate({.kind = "phases", .requests = 200'000, .objects = 300, .writes = 0.5,
+                            .seed = seed});
+    for (const char *policy : {"default", "adaptive-001"}) {
+        RunOptions options;
+        options.l1 = 200;
+        options.policy = policy;
+        auto log = EventLog::create(folder.path("events")).or_throw();
+        RunResult r = run(trace, options, &log);
+        log.finish().or_throw();
+
+        std::map<std::string, uint64_t> counts;
+        std::ifstream lines(folder.path("events"));
+        uint64_t last = 0;
+        for (std::string line; std::getline(lines, line);) {
+            uint64_t time = 0;
+            char event[20], rest[100];
+            assert_int_equal(sscanf(line.c_str(), "{\"t_ns\":%lu,\"event\":\"%19[a-z]\",%99s",
+                                    &time, event, rest),
+                             3);
+            assert_true(time >= last);
+            last = time;
+            counts[event]++;
+        }
+        assert_int_equal(counts["promote"], r.moved[1]);
+        assert_int_equal(counts["evict"] + counts["demote"], r.moved[3]);
+        assert_int_equal(counts["abort"], r.aborts);
+        assert_int_equal(counts["threshold"], r.threshold_changes);
+        assert_true(counts["expand"] >= r.moved[1]);
+        assert_true(numbers(r) == numbers(run(trace, options)));
+        if (std::string(policy) == "adaptive-001")
+            assert_true(r.threshold_changes > 0 && counts["demote"] > 0);
+        else
+            assert_int_equal(r.threshold_changes + counts["demote"], 0);
+    }
+}
+
+void parameters_are_heeded(void **) {
+    Trace trace = zipf(1000, 100'000);
+    RunOptions options;
+    options.policy = "literal-001";
+    options.l1 = 100;
+    uint64_t before = run(trace, options).moved[1];
+    options.set("PROMOTE_TO_L1_THRESHOLD", 2);
+    options.set("DEMOTE_FROM_L1_IDLE_NS", 1'000'000'000);
+    uint64_t low = run(trace, options).moved[1];
+    assert_true(low > 10 * before);
+    options.set("L1_CAPACITY", 1000);
+    assert_int_equal(options.l1, 1000);
+    assert_int_equal(run(trace, options).moved[3], 0);
+    options.set("DEMOTE_FROM_L1_IDLE_NS", 2000);
+    assert_true(run(trace, options).moved[3] > 100);
+    options.set("AGING_INTERVAL", 50);
+    options.set("ALPHA", 0);
+    RunResult aged = run(trace, options);
+    assert_conserved(trace, aged);
+    assert_true(numbers(aged) != numbers(run(trace, RunOptions())));
+}
+
+void classes_keep_to_their_tiers(void **) {
+    Folder folder;
+    Trace trace = zipf(500, 100'000, 0.2);
+    RunOptions options;
+    options.l1 = 100;
+    for (const EntryClass &kind : entry_classes) {
+        options.classes = ClassShares::parse(std::string(kind.name) + ":100");
+        RunResult r = run(trace, options);
+        assert_conserved(trace, r);
+        assert_int_equal(r.found[1] > 0, kind.in_l1);
+        assert_int_equal(r.moved[1] > 0, kind.in_l1);
+        assert_int_equal(r.pcie.bytes, uint64_t(kind.bytes) * r.pcie.operations);
+    }
+    // Side by side: whoever is promoted is of a class that may be there.
+    options.classes = ClassShares::parse("token:30,doorbell:10,wqe:10,qp:20,index:10,history:20");
+    auto log = EventLog::create(folder.path("events")).or_throw();
+    RunResult r = run(trace, options, &log);
+    log.finish().or_throw();
+    assert_conserved(trace, r);
+    std::map<uint64_t, uint32_t> object_of;
+    for (uint32_t object = 0; object < trace.uniques; object++)
+        object_of[trace.keys.empty() ? object : trace.keys[object]] = object;
+    std::ifstream lines(folder.path("events"));
+    uint64_t promoted = 0, token = 0;
+    for (std::string line; std::getline(lines, line);) {
+        if (!has(line, "promote"))
+            continue;
+        assert_int_equal(sscanf(line.c_str() + line.find("\"token\""), "\"token\":%lu", &token), 1);
+        assert_true(
+            entry_classes.at(options.classes.of(Random(options.seed), object_of.at(token))).in_l1);
+        promoted++;
+    }
+    assert_int_equal(promoted, r.moved[1]);
+    assert_true(promoted > 0);
+}
+
+void shares_of_classes(void **) {
+    ClassShares shares = ClassShares::parse("token:50,qp:30,history:20");
+    std::array<uint64_t, entry_classes.size()> counts{};
+    Random random(seed);
+
+    for (uint32_t object = 0; object < 100'000; object++)
+        counts.at(shares.of(random, object))++;
+    assert_true(std::llabs(int64_t(counts[0]) - 50'000) < 600);
+    assert_true(std::llabs(int64_t(counts[3]) - 30'000) < 600);
+    assert_true(std::llabs(int64_t(counts[5]) - 20'000) < 600);
+    assert_int_equal(counts[1] + counts[2] + counts[4], 0);
+}
+
+// ---- What the simulation must show
+
+/// A hundredth of the accesses make a token move: it is a new one, and asked for four times more
+/// while it comes. All others are in L1.
+Trace one_in_a_hundred_moves() {
+    constexpr uint32_t hot = 500;
+    std::vector<uint32_t> ids;
+    Random random(seed);
+
+    for (uint32_t i = 0; i < 5000; i++)
+        ids.push_back(i % hot);
+    for (uint32_t i = 0; i < 400'000; i++)
+        ids.push_back(i % 100 < 25 && i % 5 == 0 ? hot + i / 100 % 4000
+                                                 : uint32_t(random.below(hot, 1, i)));
+    return trace_of(ids);
+}
+
+void optimistic_moves_are_not_waited_for(void **) {
+    Trace trace = one_in_a_hundred_moves();
+    RunOptions options;
+    options.l1 = 4096;
+    options.writes = 50;
+    RunResult optimistic = run(trace, options);
+    options.mode = Mode::blocking;
+    RunResult blocking = run(trace, options);
+
+    for (const RunResult *r : {&optimistic, &blocking}) {
+        double moving = static_cast<double>(r->moved[1] + r->aborts) /
+                        static_cast<double>(r->accesses);
+        assert_conserved(trace, *r);
+        print_message("# moving %.4f, P99 %lu, P99.9 %lu ns, %lu copied again, %lu aborts\n",
+                      moving, r->times.p99(), r->times.p999(), r->copied_again, r->aborts);
+        assert_true(moving > 0.009 && moving < 0.012);
+    }
+    assert_true(2 * optimistic.times.p99() <= blocking.times.p99());
+    assert_true(10 * optimistic.times.p999() <= 3 * blocking.times.p999());
+    assert_true(20 * optimistic.aborts <= optimistic.moved[1]);
+}
+
+void a_batch_needs_few_operations(void **) {
+    // Neighbours are asked for one after the other.
+    std::vector<uint32_t> ids;
+    Random random(seed);
+    for (uint32_t burst = 0; burst < 5000; burst++)
+        for (uint32_t i = 0, first = uint32_t(random.below(100'000, 1, burst)); i < 16; i++)
+            ids.push_back(first + i);
+    Trace trace = trace_of(ids);
+    for (Mode mode : {Mode::optimistic, Mode::blocking}) {
+        RunOptions options;
+        options.mode = mode;
+        options.l1 = 512;
+        options.set("L2_PAGE_PREFETCH_SIZE", 0);
+        options.set("PREFETCH_BATCH_THRESHOLD", 1);
+        RunResult one = run(trace, options);
+        options.set("PREFETCH_BATCH_THRESHOLD", 64);
+        options.set("PREFETCH_TIMER_NS", 100'000);
+        RunResult batched = run(trace, options);
+        for (const RunResult *r : {&one, &batched})
+            assert_conserved(trace, *r);
+        print_message("# DMA operations: %lu one by one, %lu in batches of 64\n",
+                      one.pcie.operations, batched.pcie.operations);
+        assert_true(one.pcie.operations >= 8 * batched.pcie.operations);
+        assert_true(batched.times.p50() <= 10'000);
+    }
+}
+
+void a_batch_does_not_wait_for_ever(void **) {
+    RunOptions options = simple();
+    options.set("PREFETCH_BATCH_THRESHOLD", 64);
+    // Alone: fetched when the timer ends, 5000 ns, and there 501 ns later.
+    RunResult r = run(trace_of({0}), options);
+    assert_int_equal(r.times.max(), 5000 + 501 + 5);
+    assert_int_equal(r.waits, 1);
+    assert_int_equal(r.moved[1], 1);
+    // Two that are asked for in time come together; neighbours are there for who asks later.
+    options.set("PREFETCH_TIMER_NS", 1500);
+    Trace trace = trace_of({7, 8, 7, 0, 1, 2, 3, 9, 9});
+    r = run(trace, options);
+    assert_conserved(trace, r);
+    assert_true(r.prefetched_used >= 1);
+    options.set("L2_PAGE_PREFETCH_SIZE", 0);
+    assert_int_equal(run(trace, options).prefetched, 0);
+}
+
+void a_full_queue_is_passed_by(void **) {
+    Trace trace = zipf(5000, 50'000, 0.5);
+    for (uint64_t drop : {0, 1}) {
+        RunOptions options;
+        options.l1 = 100;
+        options.rate = 100;
+        options.set("PREFETCH_BATCH_THRESHOLD", 64);
+        options.set("PREFETCH_QUEUE", 8);
+        options.set("PREFETCH_DROP", drop);
+        RunResult r = run(trace, options);
+        assert_conserved(trace, r);
+        assert_true(r.waits > 0);
+    }
+}
+
+void threads_do_not_matter(void **) {
+    Trace trace = zipf(3000, 30'000, 0.5);
+    std::vector<RunOptions> cells;
+    for (const char *policy : {"default", "literal-001", "adaptive-001"})
+        for (Mode mode : {Mode::optimistic, Mode::blocking})
+            for (uint32_t l1 : {100u, 1000u})
+                for (uint64_t batch : {0, 32}) {
+                    RunOptions options;
+                    options.policy = policy;
+                    options.mode = mode;
+                    options.l1 = l1;
+                    if (batch)
+                        options.set("PREFETCH_BATCH_THRESHOLD", batch);
+                    cells.push_back(options);
+                }
+    std::atomic<uint64_t> done = 0;
+    std::vector<RunResult> one = sweep(trace, cells, 1, &done);
+    assert_int_equal(done, cells.size());
+    for (unsigned threads : {2u, 7u, 256u}) {
+        std::vector<RunResult> others = sweep(trace, cells, threads);
+        for (size_t i = 0; i < cells.size(); i++)
+            assert_true(numbers(one[i]) == numbers(others[i]));
+    }
+    // Another seed is another run, and nothing else of a result is left out above.
+    assert_true(numbers(one[0]) == numbers(run(trace, cells[0])));
+    cells[0].seed = seed + 1;
+    assert_true(numbers(one[0]) != numbers(run(trace, cells[0])));
+}
+
+}  // namespace
+
+int main() {
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(bad_options),
+        cmocka_unit_test(bad_parameters),
+        cmocka_unit_test(too_many_objects),
+        cmocka_unit_test(bad_classes),
+        cmocka_unit_test(no_request_at_all),
+        cmocka_unit_test(a_miss_and_a_move),
+        cmocka_unit_test(blocking_waits),
+        cmocka_unit_test(a_write_spoils_a_copy),
+        cmocka_unit_test(writes_without_end_abort_a_move),
+        cmocka_unit_test(what_is_dirty_is_written_home),
+        cmocka_unit_test(one_at_a_time),
+        cmocka_unit_test(lives_and_ends),
+        cmocka_unit_test(counts_agree),
+        cmocka_unit_test(events_are_counted),
+        cmocka_unit_test(parameters_are_heeded),
+        cmocka_unit_test(classes_keep_to_their_tiers),
+        cmocka_unit_test(shares_of_classes),
+        cmocka_unit_test(optimistic_moves_are_not_waited_for),
+        cmocka_unit_test(a_batch_needs_few_operations),
+        cmocka_unit_test(a_batch_does_not_wait_for_ever),
+        cmocka_unit_test(a_full_queue_is_passed_by),
+        cmocka_unit_test(threads_do_not_matter),
+    };
+
+    print_message("# seed %lu\n", seed);
+    return cmocka_run_group_tests_name("user_sim_run", tests, nullptr, nullptr);
+}
