@@ -52,6 +52,7 @@ int ds_cache_init(struct ds_cache *c, u32 limit, u32 capacity, u32 mode, u32 l2_
 			goto err_policy;
 	}
 	memset(c->moved, 0, sizeof(c->moved));
+	c->allowed = NULL;
 	ds_spin_init(&c->lock);
 	c->table.l1.left = slot_left;
 	c->table.l2.left = l2_slot_left;

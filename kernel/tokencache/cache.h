@@ -57,6 +57,7 @@ struct ds_cache_change {
  * @table: tokens, L1 and L2
  * @policy: who is in L1; calls but those of hits are under @lock
  * @moved: tokens, by the tiers from and to which they were moved
+ * @allowed: may a token be in tier 1 or 2? NULL: each may
  * @lock: the caller's contexts must not interrupt each other while they hold it; who waits
  *	for a token may be told within it
  */
@@ -64,6 +65,7 @@ struct ds_cache {
 	struct ds_token_table table;
 	struct ds_policy policy;
 	u64 moved[4][4];
+	bool (*allowed)(const struct ds_cache *c, u32 token, u32 tier);
 	ds_spin_t lock;
 };
 

@@ -7,9 +7,9 @@
 
 #define VICTIMS	4u	/* that cannot go, before L2 counts as full */
 
-static bool has_l2(const struct ds_cache *c)
+static bool is_allowed(const struct ds_cache *c, u32 token, u32 tier)
 {
-	return c->table.l2.pages;
+	return !c->allowed || c->allowed(c, token, tier);
 }
 
 static u64 fixed_of(const struct ds_cache *c, u32 token)
@@ -76,7 +76,7 @@ static u32 l2_slot_for(struct ds_cache *c, struct ds_cache_change *ch, u32 token
 	u64 fixed = fixed_of(c, token);
 	u32 slot;
 
-	if (!has_l2(c))
+	if (!c->table.l2.pages || !is_allowed(c, token, 2))
 		return DS_L2_NONE;
 	slot = ds_l2_take(&c->table.l2, fixed);
 	return slot == DS_L2_NONE ? l2_vacate(c, ch, fixed) : slot;
@@ -203,6 +203,20 @@ static int into_l1(struct ds_cache *c, struct ds_cache_change *ch, u32 token, u3
 	return ret;
 }
 
+/* A slot of L1 for a token; DS_POLICY_NONE if it is not to come there. */
+static u32 l1_slot_for(struct ds_cache *c, u32 token)
+{
+	struct ds_policy *p = &c->policy;
+	u32 key = ds_token_index(token), victim;
+
+	if (is_allowed(c, token, 1))
+		return ds_policy_miss(p, key, &victim);
+	/* It was used, which counts for L2. */
+	if (p->base)
+		ds_sketch_add(&p->base->sketch, ds_policy_hash(key), 1);
+	return DS_POLICY_NONE;
+}
+
 /* Document 001's rule, in its modes. */
 static bool is_for_l2(const struct ds_policy *p, u32 token)
 {
@@ -239,7 +253,7 @@ static int check(struct ds_cache *c, u32 token, u64 *word)
 
 static int miss_begin(struct ds_cache *c, u32 token, struct ds_cache_change *ch)
 {
-	u32 slot, victim;
+	u32 slot;
 	u64 word;
 	int ret = check(c, token, &word);
 
@@ -247,7 +261,7 @@ static int miss_begin(struct ds_cache *c, u32 token, struct ds_cache_change *ch)
 		return ret;
 	ch->count = 0;
 	ch->again = 0;
-	slot = ds_policy_miss(&c->policy, ds_token_index(token), &victim);
+	slot = l1_slot_for(c, token);
 	if (slot != DS_POLICY_NONE)
 		ret = into_l1(c, ch, token, slot);
 	else

@@ -36,6 +36,7 @@ Trace script(std::initializer_list<std::pair<uint32_t, char>> requests) {
 RunOptions simple() {
     RunOptions options;
     options.l1 = 16;
+    options.l2 = 0;
     options.rate = 1;
     options.seed = seed;
     options.times.latencies = {.l1 = Latency::constant(5),
@@ -56,9 +57,9 @@ Trace zipf(uint32_t objects, uint64_t requests, double writes = 0) {
 std::vector<uint64_t> numbers(const RunResult &r) {
     std::vector<uint64_t> all{r.accesses,      r.waits,
                               r.copies,        r.copied_again,
-                              r.aborts,        r.written_back,
-                              r.refused,       r.prefetched,
-                              r.prefetched_used, r.cxl.operations,
+                              r.aborts,        r.refused,
+                              r.prefetched,    r.prefetched_used,
+                              r.cxl.operations,
                               r.cxl.bytes,     r.pcie.operations,
                               r.pcie.bytes,    r.threshold_changes,
                               r.virtual_ns,    r.times.count(),
@@ -234,13 +235,41 @@ void what_is_dirty_is_written_home(void **) {
     // Three of four accesses find it in L1 if they wait long enough for that.
     options.mode = Mode::blocking;
     RunResult clean = run(trace_of(loop), options);
-    assert_int_equal(clean.written_back, 0);
     assert_true(clean.moved[3] > 500);
+    assert_int_equal(clean.copies, clean.moved[1]);
     options.writes = 100;
     RunResult dirty = run(trace_of(loop), options);
-    assert_int_equal(dirty.written_back, dirty.moved[3]);
     assert_int_equal(dirty.moved[3], clean.moved[3]);
-    assert_int_equal(dirty.pcie.operations, dirty.copies + dirty.written_back);
+    assert_int_equal(dirty.copies, dirty.moved[1] + dirty.moved[3]);
+    for (const RunResult *r : {&clean, &dirty})
+        assert_int_equal(r->pcie.operations, r->copies);
+}
+
+void three_tiers(void **) {
+    // 40 objects in turn, 16 in L1: who leaves L1 is found in L2.
+    RunOptions options = simple();
+    options.l2 = 1;
+    options.outstanding = 1;
+    options.mode = Mode::blocking;
+    std::vector<uint32_t> loop;
+    for (uint32_t i = 0; i < 4000; i++)
+        loop.push_back(i % 40);
+    RunResult r = run(trace_of(loop), options);
+    assert_conserved(trace_of(loop), r);
+    assert_int_equal(r.found[3], 40);
+    assert_true(r.found[2] > 1000);
+    assert_int_equal(r.moved[3], 0);
+    assert_true(r.moved[2] + 16 >= r.moved[1] && r.moved[2] <= r.moved[1]);
+    // From L3: expand and copy, 1501 ns, behind the one that leaves. From L2: 101 ns.
+    assert_in_range(r.times.max(), 1506, 1506);
+    assert_int_equal(r.times.p50(), 101 + 101 + 5);
+    assert_int_equal(r.pcie.operations, 40);
+    assert_int_equal(r.cxl.operations, r.found[2] + r.moved[2]);
+    options.l2 = 0;
+    RunResult two = run(trace_of(loop), options);
+    assert_int_equal(two.found[1], r.found[1]);
+    assert_int_equal(two.found[3], r.found[2] + r.found[3]);
+    assert_int_equal(two.cxl.operations, 0);
 }
 
 void one_at_a_time(void **) {
@@ -290,19 +319,27 @@ void lives_and_ends(void **) {
 void counts_agree(void **) {
     Trace trace = zipf(5000, 100'000, 0.3);
     for (const char *policy : {"default", "literal-001", "adaptive-001"})
-        for (uint32_t l1 : {16u, 100u, 2000u}) {
+        for (auto [l1, l2] : {std::pair(16u, 0u), {100u, 0u}, {2000u, 0u}, {16u, 1u}, {100u, 3u},
+                              {2000u, 16u}, {100u, 2048u}}) {
             RunOptions options;
             options.policy = policy;
             options.l1 = l1;
+            options.l2 = l2;
             RunResult r = run(trace, options);
             assert_conserved(trace, r);
-            // Each access to L3, each copy and each write home is one operation of 16 bytes.
-            assert_int_equal(r.pcie.operations, r.found[3] + r.copies + r.written_back);
+            // Each access to L2 or L3 and each copy is one operation of 16 bytes.
+            assert_int_equal(r.pcie.operations + r.cxl.operations,
+                             r.found[2] + r.found[3] + r.copies);
             assert_int_equal(r.pcie.bytes, 16 * r.pcie.operations);
+            assert_int_equal(r.cxl.bytes, 16 * r.cxl.operations);
             assert_int_equal(r.waits, 0);
-            assert_true(r.moved[3] <= r.moved[1] && r.moved[1] <= r.moved[3] + l1);
-            assert_int_equal(r.cxl.operations, 0);
-            assert_int_equal(r.moved[2], 0);
+            if (!(r.found[3] >= trace.uniques && (r.found[2] > 0) == (l2 > 0)))
+                fail_msg("%s, L1 %u, L2 %u: %lu, %lu", policy, l1, l2, r.found[2], r.found[3]);
+            assert_true(r.moved[2] + r.moved[3] <= 2 * r.moved[1] + 2 * r.found[3]);
+            if (l2 == 0) {
+                assert_true(r.moved[3] <= r.moved[1] && r.moved[1] <= r.moved[3] + l1);
+                assert_int_equal(r.cxl.operations + r.moved[2], 0);
+            }
             if (r.moved[1] < 10)
                 continue;
             options.mode = Mode::blocking;
@@ -338,11 +375,12 @@ void events_are_counted(void **) {
             last = time;
             counts[event]++;
         }
-        assert_int_equal(counts["promote"], r.moved[1]);
-        assert_int_equal(counts["evict"] + counts["demote"], r.moved[3]);
+        assert_int_equal(counts["promote"] + counts["evict"] + counts["demote"],
+                         r.moved[1] + r.moved[2] + r.moved[3]);
+        assert_true(counts["promote"] >= r.moved[1]);
         assert_int_equal(counts["abort"], r.aborts);
         assert_int_equal(counts["threshold"], r.threshold_changes);
-        assert_true(counts["expand"] >= r.moved[1]);
+        assert_true(counts["expand"] > 0);
         assert_true(numbers(r) == numbers(run(trace, options)));
         if (std::string(policy) == "adaptive-001")
             assert_true(r.threshold_changes > 0 && counts["demote"] > 0);
@@ -356,6 +394,7 @@ void parameters_are_heeded(void **) {
     RunOptions options;
     options.policy = "literal-001";
     options.l1 = 100;
+    options.l2 = 0;
     uint64_t before = run(trace, options).moved[1];
     options.set("PROMOTE_TO_L1_THRESHOLD", 2);
     options.set("DEMOTE_FROM_L1_IDLE_NS", 1'000'000'000);
@@ -378,15 +417,19 @@ void classes_keep_to_their_tiers(void **) {
     Trace trace = zipf(500, 100'000, 0.2);
     RunOptions options;
     options.l1 = 100;
+    options.l2 = 1;
     for (const EntryClass &kind : entry_classes) {
         options.classes = ClassShares::parse(std::string(kind.name) + ":100");
         RunResult r = run(trace, options);
         assert_conserved(trace, r);
         assert_int_equal(r.found[1] > 0, kind.in_l1);
         assert_int_equal(r.moved[1] > 0, kind.in_l1);
+        assert_int_equal(r.found[2] > 0, kind.in_l2);
+        assert_int_equal(r.moved[2] > 0, kind.in_l2);
         assert_int_equal(r.pcie.bytes, uint64_t(kind.bytes) * r.pcie.operations);
+        assert_int_equal(r.cxl.bytes, uint64_t(kind.bytes) * r.cxl.operations);
     }
-    // Side by side: whoever is promoted is of a class that may be there.
+    // Side by side: whoever moves is of a class that may be there.
     options.classes = ClassShares::parse("token:30,doorbell:10,wqe:10,qp:20,index:10,history:20");
     auto log = EventLog::create(folder.path("events")).or_throw();
     RunResult r = run(trace, options, &log);
@@ -396,17 +439,22 @@ void classes_keep_to_their_tiers(void **) {
     for (uint32_t object = 0; object < trace.uniques; object++)
         object_of[trace.keys.empty() ? object : trace.keys[object]] = object;
     std::ifstream lines(folder.path("events"));
-    uint64_t promoted = 0, token = 0;
+    std::array<uint64_t, 4> moved{};
     for (std::string line; std::getline(lines, line);) {
-        if (!has(line, "promote"))
+        uint64_t token = 0;
+        unsigned to = 0;
+        if (has(line, "expand"))
             continue;
-        assert_int_equal(sscanf(line.c_str() + line.find("\"token\""), "\"token\":%lu", &token), 1);
-        assert_true(
-            entry_classes.at(options.classes.of(Random(options.seed), object_of.at(token))).in_l1);
-        promoted++;
+        assert_int_equal(sscanf(line.c_str() + line.find("\"token\""),
+                                "\"token\":%lu,\"from\":%*u,\"to\":%u", &token, &to),
+                         2);
+        const EntryClass &kind =
+            entry_classes.at(options.classes.of(Random(options.seed), object_of.at(token)));
+        assert_true(to == 3 || (to == 2 ? kind.in_l2 : kind.in_l1));
+        moved.at(to)++;
     }
-    assert_int_equal(promoted, r.moved[1]);
-    assert_true(promoted > 0);
+    assert_true(moved == r.moved);
+    assert_true(moved[1] > 0 && moved[2] > 0 && moved[3] > 0);
 }
 
 void shares_of_classes(void **) {
@@ -564,6 +612,7 @@ int main() {
         cmocka_unit_test(a_write_spoils_a_copy),
         cmocka_unit_test(writes_without_end_abort_a_move),
         cmocka_unit_test(what_is_dirty_is_written_home),
+        cmocka_unit_test(three_tiers),
         cmocka_unit_test(one_at_a_time),
         cmocka_unit_test(lives_and_ends),
         cmocka_unit_test(counts_agree),

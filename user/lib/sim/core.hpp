@@ -5,7 +5,7 @@
 extern "C" {
 #include <tokencache/batch.h>
 #include <tokencache/cache.h>
+#include <tokencache/change.h>
 #include <tokencache/inline.h>
-#include <tokencache/move.h>
 #include <tokencache/policy.h>
 }

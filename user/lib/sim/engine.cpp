@@ -43,20 +43,26 @@ void set_parameters(ds_policy *policy, const RunOptions &options) {
 
 }  // namespace
 
-Cache::Cache(uint32_t objects, uint32_t l1, ds_policy_mode mode) {
+Cache::Cache(Engine &owner, uint32_t objects, const RunOptions &options) : held_{{}, &owner} {
     constexpr uint32_t most = 1u << DS_TOKEN_INDEX_BITS;
 
     if (objects > most)
         throw Failure({EINVAL,
                        "The token cache has no indices for " + std::to_string(objects) + " objects.",
                        "Use a trace of at most " + std::to_string(most) + " objects.", false});
-    if (int rc = ds_cache_init(&cache_, std::max(1u, objects), l1, mode); rc)
+    if (int rc = ds_cache_init(&held_.cache, std::max(1u, objects), options.l1,
+                               mode_of(options.policy), options.l2, DS_L2_ANYWHERE);
+        rc)
         throw refused(rc, "a token cache");
 }
 
 // Tokens of objects that live on are not leaked: they are part of the table.
 Cache::~Cache() {
-    ds_cache_destroy(&cache_);
+    ds_cache_destroy(&held_.cache);
+}
+
+Engine &Cache::owner(const ds_cache *cache) {
+    return *container_of(cache, const Held, cache)->owner;
 }
 
 Engine::Engine(const Trace &trace, const RunOptions &options, EventLog *events)
@@ -64,19 +70,15 @@ Engine::Engine(const Trace &trace, const RunOptions &options, EventLog *events)
       options_(options),
       events_(events),
       random_(options.seed),
-      cache_(trace.uniques, options.l1, mode_of(options.policy)),
+      cache_(*this, trace.uniques, options),
       model_(options.times, options.seed),
       arrivals_(options.outstanding ? Arrivals::closed(*options.outstanding)
                                     : Arrivals::open(options.rate)),
-      tokens_(trace.uniques),
-      filling_(options.l1) {
+      tokens_(trace.uniques) {
     cache_->table.blocking = options.mode == Mode::blocking;
     set_parameters(&cache_->policy, options);
     if (options.parameters.contains("PREFETCH_BATCH_THRESHOLD"))
         batch_.emplace(*this, options);
-    if (!options.classes.only_tokens())
-        for (uint32_t object = 0; object < trace.uniques; object++)
-            classes_.push_back(options.classes.of(random_, object));
     begin_objects();
 }
 
@@ -84,6 +86,16 @@ Engine::Engine(const Trace &trace, const RunOptions &options, EventLog *events)
 void Engine::begin_objects() {
     std::vector<bool> seen(trace_.uniques), created(trace_.uniques);
     uint32_t unseen = trace_.uniques;
+
+    if (!options_.classes.only_tokens()) {
+        for (uint32_t object = 0; object < trace_.uniques; object++)
+            classes_.push_back(options_.classes.of(random_, object));
+        cache_->allowed = [](const ds_cache *cache, u32 token, u32 tier) {
+            const Engine &engine = Cache::owner(cache);
+            const EntryClass &kind = engine.class_of(engine.objects_[ds_token_index(token)]);
+            return tier == 1 ? kind.in_l1 : kind.in_l2;
+        };
+    }
 
     for (size_t place = 0; place < trace_.requests.size() && unseen > 0; place++) {
         Request request = trace_.requests[place];
@@ -145,7 +157,7 @@ void Engine::access(const Ask &ask, uint64_t now) {
         ds_token_find(&cache_->table, token, &word);
         if (ds_word_is_moving(word)) {
             result_.found[ds_word_tier(word)]++;
-            wait(ask, move_of(token));
+            wait(ask, change_of(token));
             return;
         }
     }
@@ -155,8 +167,8 @@ void Engine::access(const Ask &ask, uint64_t now) {
     }
     unsigned tier = touch(token, ask.write);
     result_.found[tier]++;
-    if (tier != 1 && promote(ask.object, token, now) && cache_->table.blocking)
-        wait(ask, move_of(token));
+    if (tier != 1 && promote(token, now) && cache_->table.blocking)
+        wait(ask, change_of(token));
     else
         serve(ask, tier, now);
 }
@@ -188,9 +200,7 @@ void Engine::served(const Ask &ask, uint64_t done) {
     arrivals_.done(done);
 }
 
-void Engine::wait(const Ask &ask, uint32_t number) {
-    Move &move = moves_[number];
-    uint32_t &waiters = move.coming == ask.object ? move.coming_waiters : move.leaving_waiters;
+void Engine::wait(const Ask &ask, uint32_t change) {
     uint32_t waiter = free_waiter_;
 
     if (waiter == none) {
@@ -199,8 +209,8 @@ void Engine::wait(const Ask &ask, uint32_t number) {
     } else {
         free_waiter_ = waiters_[waiter].next;
     }
-    waiters_[waiter] = {ask, waiters};
-    waiters = waiter;
+    waiters_[waiter] = {ask, changes_[change].waiters};
+    changes_[change].waiters = waiter;
     result_.waits++;
 }
 
@@ -221,7 +231,7 @@ uint32_t Engine::token_of(uint32_t object) {
     uint32_t index = ds_token_index(token);
     if (index >= objects_.size()) {
         objects_.resize(index + 1);
-        moves_of_.resize(index + 1, none);
+        changes_of_.resize(index + 1, none);
     }
     objects_[index] = object;
     return token;
@@ -233,8 +243,8 @@ void Engine::end(uint32_t object, uint64_t now) {
 
     if (!token)
         return;
-    if (move_of(token) != none)
-        give_up(move_of(token), now);
+    if (change_of(token) != none)
+        give_up(change_of(token), now);
     tokens_[object] = 0;
     ds_token_revoke(&cache_->table, token, nullptr);
     ds_token_free(&cache_->table, token);

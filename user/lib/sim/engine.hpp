@@ -13,23 +13,31 @@
 
 namespace ds::sim {
 
+class Engine;
+
 /// ds_cache, whole from beginning to end of an object.
 class Cache {
 public:
     /// Throws Failure.
-    Cache(uint32_t objects, uint32_t l1, ds_policy_mode mode);
+    Cache(Engine &owner, uint32_t objects, const RunOptions &options);
     ~Cache();
     Cache(const Cache &) = delete;
     Cache &operator=(const Cache &) = delete;
 
-    ds_cache *operator->() { return &cache_; }
-    ds_cache *get() { return &cache_; }
+    ds_cache *operator->() { return &held_.cache; }
+    ds_cache *get() { return &held_.cache; }
+
+    static Engine &owner(const ds_cache *cache);
 
 private:
-    ds_cache cache_{};
-};
+    /// For what the core calls, which knows its own part only.
+    struct Held {
+        ds_cache cache;
+        Engine *owner;
+    };
 
-class Engine;
+    Held held_;
+};
 
 /// An access under way.
 struct Ask {
@@ -63,8 +71,9 @@ private:
 
     static Batch &of(ds_batch *batch);
     uint32_t page(uint32_t token) const;
-    int fetch(std::span<ds_batch_item> items);
+    int fetch(uint32_t page, std::span<ds_batch_item> items);
     uint32_t neighbours(uint32_t page, uint32_t token, std::span<uint32_t> tokens) const;
+    uint32_t at_home(uint32_t index) const;
     int install(const ds_batch_item &item);
     void told(Waiter &waiter);
 
@@ -97,22 +106,21 @@ private:
         Ask ask;
         uint32_t next;
     };
-    /// A token on its way into L1, and the one that leaves its slot for that; or only that one.
-    struct Move {
-        struct ds_move in, out;
-        uint32_t coming, leaving;  // objects, or none
-        uint32_t coming_waiters, leaving_waiters;
-        uint32_t slot;
-        uint64_t fetched;  // when a batch has the token at hand; else 0
-        uint8_t from;   // tier of the coming one
-        uint8_t tries;  // copies that a write made void
-        bool copied;    // the coming one's copy is under way
-        bool over;      // given up before its event
+    /// Tokens on their way, as the core moves them together: each comes to the slot that the one
+    /// before it leaves. The last one was asked for, or is idle.
+    struct Change {
+        ds_cache_change moves;
+        uint32_t waiters;   // a list
+        uint64_t fetched;   // when a batch has the token at hand; else 0
+        uint8_t tries;      // copies that a write made void
+        bool idle;          // of L1 or L2: only leaves
+        bool copied;        // its copy is under way
+        bool over;          // given up before its event
     };
     struct Event {
         uint64_t time;
         uint64_t order;  // of equal times
-        uint32_t move;  // none: the timer of the batch
+        uint32_t change;  // none: the timer of the batch
 
         bool operator>(const Event &other) const {
             return time != other.time ? time > other.time : order > other.order;
@@ -126,33 +134,40 @@ private:
     unsigned touch(uint32_t token, bool write);
     void serve(const Ask &ask, unsigned tier, uint64_t now);
     void served(const Ask &ask, uint64_t done);
-    void wait(const Ask &ask, uint32_t move);
+    void wait(const Ask &ask, uint32_t change);
     uint32_t token_of(uint32_t object);
     void end(uint32_t object, uint64_t now);
     void tick(uint64_t now);
 
     // engine_move.cpp: tokens on their way
-    bool promote(uint32_t object, uint32_t token, uint64_t now);
-    uint32_t begin_coming(uint32_t object, uint32_t token, uint64_t now, uint64_t &until);
+    bool promote(uint32_t token, uint64_t now);
+    uint32_t begin_change(uint32_t token);
     void demote_idle(uint64_t now);
-    bool begin_leaving(uint32_t number, uint64_t now, uint64_t &until);
+    uint64_t send_away(const Change &change, uint64_t now);
     void happen();
-    void leave(uint32_t number, uint64_t now);
+    void copy_at(uint64_t time, uint32_t number, uint64_t now);
     void copy(uint32_t number, uint64_t now);
     void arrive(uint32_t number, uint64_t now);
+    bool is_void(const ds_cache_move &move);
+    bool is_written_to(const Change &change);
+    uint64_t copy_again(Change &change, uint64_t now);
     void give_up(uint32_t number, uint64_t now);
     void finish(uint32_t number, uint64_t now);
-    void wake(uint32_t &waiters, uint64_t now);
-    uint32_t new_move(uint32_t slot, uint32_t coming, unsigned from);
-    void schedule(uint64_t time, uint32_t move);
-    void log(uint64_t now, EventLog::Move what, uint32_t object, unsigned from, unsigned to);
-    uint32_t &move_of(uint32_t token) { return moves_of_[ds_token_index(token)]; }
+    void wake(uint32_t waiters, uint64_t now);
+    uint32_t new_change();
+    void start(uint32_t number);
+    void schedule(uint64_t time, uint32_t change);
+    void log(uint64_t now, EventLog::Move what, uint32_t token, unsigned from, unsigned to);
+    uint32_t &change_of(uint32_t token) { return changes_of_[ds_token_index(token)]; }
 
     // engine_batch.cpp: misses that are fetched together
     void access_batched(const Ask &ask, uint32_t token, uint64_t now);
     void flush_if_due(uint64_t now);
 
     uint32_t bytes_of(uint32_t object) const { return class_of(object).bytes; }
+    uint32_t bytes_of_token(uint32_t token) const {
+        return bytes_of(objects_[ds_token_index(token)]);
+    }
     const EntryClass &class_of(uint32_t object) const {
         return entry_classes[classes_.empty() ? 0 : classes_[object]];
     }
@@ -171,11 +186,10 @@ private:
     std::vector<uint8_t> classes_;    // by object; empty: all are tokens
     std::vector<uint32_t> tokens_;    // by object; 0: there is none
     std::vector<uint32_t> objects_;   // by index of the token
-    std::vector<uint32_t> moves_of_;  // by index of the token
-    std::vector<uint8_t> filling_;    // by slot of L1: somebody is on the way there
+    std::vector<uint32_t> changes_of_;  // by index of the token
 
-    std::vector<Move> moves_;
-    std::vector<uint32_t> free_moves_;
+    std::vector<Change> changes_;
+    std::vector<uint32_t> free_changes_;
     std::vector<Event> agenda_;  // a heap
     uint64_t ordered_ = 0;
     std::vector<Waiter> waiters_;

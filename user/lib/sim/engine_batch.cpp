@@ -7,11 +7,16 @@
 #include "sim/engine.hpp"
 
 namespace ds::sim {
+namespace {
+
+constexpr uint32_t of_l2 = 1u << 31;  // in the number of a page
+
+}  // namespace
 
 const ds_batch_ops Batch::ops = {
     .page = [](ds_batch *b, u32 token) -> u32 { return of(b).page(token); },
-    .fetch = [](ds_batch *b, u32, ds_batch_item *items, u32 count) -> int {
-        return of(b).fetch({items, count});
+    .fetch = [](ds_batch *b, u32 page, ds_batch_item *items, u32 count) -> int {
+        return of(b).fetch(page, {items, count});
     },
     .neighbours = [](ds_batch *b, u32 page, u32 token, u32 *tokens, u32 most) -> u32 {
         return of(b).neighbours(page, token, {tokens, most});
@@ -68,78 +73,84 @@ void Batch::flush(uint64_t now) {
     ds_batch_flush(&held_.batch, now);
 }
 
+// Of L2, or a part of the homes.
 uint32_t Batch::page(uint32_t token) const {
     u64 word = 0;
 
     if (ds_token_find(&engine_.cache_->table, token, &word) || ds_word_is_moving(word) ||
         ds_word_tier(word) == 1)
         return DS_BATCH_NOWHERE;
-    return ds_token_index(token) / DS_TOKEN_PAGE;
+    return ds_word_tier(word) == 2 ? of_l2 | ds_word_l2_slot(word) >> DS_L2_SLOT_BITS
+                                   : ds_token_index(token) / DS_TOKEN_PAGE;
 }
 
-int Batch::fetch(std::span<ds_batch_item> items) {
-    const ds_token_table &table = engine_.cache_->table;
+int Batch::fetch(uint32_t page, std::span<ds_batch_item> items) {
     uint32_t bytes = 0;
 
     for (ds_batch_item &item : items) {
-        item.ret = ds_token_find(&table, item.token, &item.word);
-        bytes += engine_.bytes_of(engine_.objects_[ds_token_index(item.token)]);
+        item.ret = ds_token_find(&engine_.cache_->table, item.token, &item.word);
+        bytes += engine_.bytes_of_token(item.token);
     }
-    fetched_ = engine_.model_.access(3, false, bytes, now_);
+    fetched_ = engine_.model_.access(page & of_l2 ? 2 : 3, false, bytes, now_);
     return 0;
+}
+
+// 0 if there is none.
+uint32_t Batch::at_home(uint32_t index) const {
+    if (index >= engine_.objects_.size())
+        return 0;
+    uint32_t token = engine_.tokens_[engine_.objects_[index]];
+    return ds_token_index(token) == index ? token : 0;
 }
 
 // The nearest on either side come first.
 uint32_t Batch::neighbours(uint32_t page, uint32_t token, std::span<uint32_t> tokens) const {
-    uint32_t index = ds_token_index(token), found = 0;
-    uint32_t begin = page * DS_TOKEN_PAGE, end = begin + DS_TOKEN_PAGE;
-    auto look_at = [&](uint32_t other) {
-        u64 word = 0;
-        if (other < begin || other >= end || other >= engine_.objects_.size() ||
-            found == tokens.size())
-            return;
-        uint32_t handle = engine_.tokens_[engine_.objects_[other]];
-        if (ds_token_index(handle) == other &&
-            !ds_token_find(&engine_.cache_->table, handle, &word) && !ds_word_is_moving(word) &&
-            ds_word_tier(word) != 1)
-            tokens[found++] = handle;
-    };
+    const ds_l2 &l2 = engine_.cache_->table.l2;
+    bool in_l2 = page & of_l2;
+    uint32_t size = in_l2 ? DS_L2_PAGE_SLOTS : DS_TOKEN_PAGE, found = 0;
+    u64 word = 0;
 
-    for (uint32_t away = 1; away < DS_TOKEN_PAGE && found < tokens.size(); away++) {
-        look_at(index + away);
-        look_at(index - away);
+    ds_token_find(&engine_.cache_->table, token, &word);
+    uint32_t place = in_l2 ? ds_l2_index(ds_word_l2_slot(word)) : ds_token_index(token) % size;
+    auto look_at = [&](uint32_t at) {
+        if (at >= size || found == tokens.size())
+            return;
+        uint32_t other =
+            in_l2 ? l2.pages[page & ~of_l2].slots[at].token : at_home(page * size + at);
+        if (other && this->page(other) == page)
+            tokens[found++] = other;
+    };
+    for (uint32_t away = 1; away < size && found < tokens.size(); away++) {
+        look_at(place + away);
+        look_at(place - away);
     }
     return found;
 }
 
 int Batch::install(const ds_batch_item &item) {
     Engine &engine = engine_;
-    uint64_t until = now_;
     u64 word = 0;
 
     if (ds_token_find(&engine.cache_->table, item.token, &word) ||
         !ds_word_same(word, item.word))
         return -ESTALE;
-    uint32_t number =
-        engine.begin_coming(engine.objects_[ds_token_index(item.token)], item.token, now_, until);
+    uint32_t number = engine.begin_change(item.token);
     if (number == Engine::none)
         return -EPERM;
-    engine.moves_[number].fetched = fetched_;
-    if (until > now_)
-        engine.schedule(until, number);
-    else
-        engine.copy(number, now_);
+    engine.changes_[number].fetched = fetched_;
+    engine.start(number);
+    engine.copy_at(engine.send_away(engine.changes_[number], now_), number, now_);
     return 0;
 }
 
 // The token is at hand soon. If it comes into L1, then there.
 void Batch::told(Waiter &waiter) {
     uint32_t token = engine_.token_of(waiter.ask.object);
-    uint32_t move = engine_.move_of(token);
+    uint32_t change = engine_.change_of(token);
 
     free_waiters_.push_back(&waiter);
-    if (move != Engine::none) {
-        engine_.wait(waiter.ask, move);
+    if (change != Engine::none) {
+        engine_.wait(waiter.ask, change);
         return;
     }
     engine_.result_.waits++;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tokens on their way, by the steps of the core: claimed at once, copied, and there when the copy
-// is over. A token that comes from L3 is asked for at the host's driver first; one that leaves L1
-// and is dirty is written home first.
+// Tokens on their way. The core says who moves, and claims them; when time has passed it is told
+// that they have come. In between the host's driver is asked for what comes from L3, who has to
+// leave is copied away, then the token itself is copied.
 #include <algorithm>
 #include <cerrno>
 #include <functional>
+#include <span>
 #include <utility>
 
 #include "sim/engine.hpp"
@@ -14,94 +15,96 @@ namespace {
 
 constexpr unsigned most_tries = 8;
 
+std::span<ds_cache_move> moves_of(ds_cache_change &change) {
+    return {change.moves, change.count};
+}
+
+std::span<const ds_cache_move> moves_of(const ds_cache_change &change) {
+    return {change.moves, change.count};
+}
+
+// Between where it is and its home nothing is copied if the home is as new.
+bool is_copied(const ds_cache_move &move) {
+    return move.move.to != 3 || move.move.word & DS_WORD_DIRTY;
+}
+
 }  // namespace
 
-// A token that is not in L1 was used. True if it is on its way there now.
-bool Engine::promote(uint32_t object, uint32_t token, uint64_t now) {
-    uint64_t until = now;
-    uint32_t number = begin_coming(object, token, now, until);
+// A token that is not in L1 was used. True if it is on its way now.
+bool Engine::promote(uint32_t token, uint64_t now) {
+    uint32_t number = begin_change(token);
 
     if (number == none)
         return false;
-    if (moves_[number].from == 3) {
+    start(number);
+    Change &change = changes_[number];
+    const ds_cache_move &last = moves_of(change.moves).back();
+    uint64_t until = send_away(change, now);
+    if (last.from == 3) {
         uint64_t answered = model_.expand(now);
         host_ns_ += answered - now;
         until = std::max(until, answered);
-        log(now, EventLog::Move::expand, object, 3, 1);
+        log(now, EventLog::Move::expand, token, 3, last.move.to);
     }
-    schedule(until, number);
+    copy_at(until, number, now);
     return true;
 }
 
-// A move into L1, if the policy wants one: it may be copied when @p until has come, which is later
-// than now if somebody has to be written home first. None if not.
-uint32_t Engine::begin_coming(uint32_t object, uint32_t token, uint64_t now, uint64_t &until) {
-    u64 word = 0;
-    uint32_t victim;
+// What the core wants to be moved after a miss; none if nothing.
+uint32_t Engine::begin_change(uint32_t token) {
+    uint32_t number = new_change();
+    int rc = ds_cache_miss_begin(cache_.get(), token, &changes_[number].moves);
 
-    ds_token_find(&cache_->table, token, &word);
-    if (!class_of(object).in_l1 || ds_word_is_moving(word) || ds_word_tier(word) == 1)
-        return none;
-    uint32_t slot = ds_policy_miss(&cache_->policy, ds_token_index(token), &victim);
-    if (slot == DS_POLICY_NONE)
-        return none;
-
-    uint32_t number = new_move(slot, object, ds_word_tier(word));
-    Move &move = moves_[number];
-    // Who was promised a slot that another is on the way to does not get it.
-    bool begun = !filling_[slot] && !ds_move_begin(&cache_->table, &move.in, token, 1, slot);
-    if (begun && !begin_leaving(number, now, until)) {
-        ds_move_abort(&cache_->table, &move.in);
-        begun = false;
-    }
-    if (!begun) {
-        result_.refused++;
-        ds_policy_forget(&cache_->policy, slot);
-        free_moves_.push_back(number);
-        return none;
-    }
-    filling_[slot] = 1;
-    move_of(token) = number;
-    return number;
+    if (rc == 0)
+        return number;
+    result_.refused += rc != -ENOSPC && rc != -EBUSY;
+    free_changes_.push_back(number);
+    return none;
 }
 
-// Who is in the slot of a move begins to go home, which takes until @p until if it is dirty. False
-// if it cannot.
-bool Engine::begin_leaving(uint32_t number, uint64_t now, uint64_t &until) {
-    Move &move = moves_[number];
-    uint32_t token = cache_->table.l1.slots[move.slot].token;
-    u64 word = 0;
-
-    if (ds_token_find(&cache_->table, token, &word) || ds_word_tier(word) != 1 ||
-        ds_word_l1_slot(word) != move.slot)
-        return true;
-    if (ds_move_begin(&cache_->table, &move.out, token, 3, 0))
-        return false;
-    move.leaving = objects_[ds_token_index(token)];
-    move_of(token) = number;
-    ds_move_copy(&cache_->table, &move.out);
-    if (word & DS_WORD_DIRTY) {
-        until = model_.access(3, true, bytes_of(move.leaving), now);
-        result_.written_back++;
-    } else {
-        leave(number, now);
-    }
-    return true;
-}
-
-// Document 001: L1 is left when idle, too.
+// Document 001: L1 is left when idle, too, and L2 if there is no room besides.
 void Engine::demote_idle(uint64_t now) {
-    uint32_t slot = ds_policy_idle(&cache_->policy);
+    ds_cache *cache = cache_.get();
+    uint32_t l1_slot = ds_policy_idle(&cache->policy);
+    uint32_t l2_slot =
+        cache->table.l2.pages
+            ? ds_l2_idle(&cache->table.l2, now, cache->policy.base->params.demote_from_l2_idle_ns)
+            : DS_L2_NONE;
 
-    if (slot == DS_POLICY_NONE || filling_[slot])
-        return;
-    uint32_t number = new_move(slot, none, 0);
+    for (unsigned tier = 1; tier <= 2; tier++) {
+        uint32_t number = new_change();
+        Change &change = changes_[number];
+        int rc = -ENOSPC;
+        if (tier == 1 && l1_slot != DS_POLICY_NONE)
+            rc = ds_change_vacate(cache, &change.moves, l1_slot);
+        else if (tier == 2 && l2_slot != DS_L2_NONE)
+            rc = ds_change_add(cache, &change.moves,
+                               ds_l2_slot_of(&cache->table.l2, l2_slot)->token, 3, 0);
+        if (rc || !change.moves.count) {
+            ds_change_end(cache, &change.moves, rc);
+            free_changes_.push_back(number);
+            continue;
+        }
+        change.idle = true;
+        if (tier == 1)
+            ds_policy_forget(&cache->policy, l1_slot);
+        start(number);
+        copy_at(send_away(change, now), number, now);
+    }
+}
+
+// All but the last one are copied. Returns when they are.
+uint64_t Engine::send_away(const Change &change, uint64_t now) {
     uint64_t until = now;
-    ds_policy_forget(&cache_->policy, slot);
-    if (begin_leaving(number, now, until) && moves_[number].leaving != none)
-        schedule(until, number);
-    else
-        free_moves_.push_back(number);
+
+    for (const ds_cache_move &move : moves_of(change.moves).first(change.moves.count - 1)) {
+        if (!is_copied(move))
+            continue;
+        result_.copies++;
+        until = std::max(until, model_.copy(move.from, move.move.to,
+                                            bytes_of_token(move.move.token), now));
+    }
+    return until;
 }
 
 // The next event.
@@ -110,118 +113,118 @@ void Engine::happen() {
 
     std::ranges::pop_heap(agenda_, std::greater());
     agenda_.pop_back();
-    if (event.move == none) {
+    if (event.change == none) {
         timer_set_ = false;
         flush_if_due(event.time);
-        return;
+    } else if (changes_[event.change].over) {
+        free_changes_.push_back(event.change);
+    } else if (changes_[event.change].copied) {
+        arrive(event.change, event.time);
+    } else {
+        copy(event.change, event.time);
     }
-    Move &move = moves_[event.move];
-    if (move.over)
-        free_moves_.push_back(event.move);
-    else if (move.copied)
-        arrive(event.move, event.time);
-    else if (move.leaving != none)
-        leave(event.move, event.time);
-    else
-        copy(event.move, event.time);
 }
 
-// What was dirty has been written home, or nothing was.
-void Engine::leave(uint32_t number, uint64_t now) {
-    Move &move = moves_[number];
-    bool at_once = !(move.out.word & DS_WORD_DIRTY);
-
-    if (ds_move_commit(&cache_->table, &move.out)) {
-        if (++move.tries == most_tries) {
-            result_.aborts++;
-            log(now, EventLog::Move::abort, move.leaving, 1, 3);
-            give_up(number, now);
-            free_moves_.push_back(number);
-            return;
-        }
-        ds_move_copy(&cache_->table, &move.out);
-        result_.copied_again++;
-        result_.written_back++;
-        schedule(model_.access(3, true, bytes_of(move.leaving), now), number);
-        return;
-    }
-    move_of(move.out.token) = none;
-    result_.moved[3]++;
-    log(now, move.coming == none ? EventLog::Move::demote : EventLog::Move::evict, move.leaving, 1,
-        3);
-    move.leaving = none;
-    wake(move.leaving_waiters, now);
-    if (at_once)
-        return;
-    if (move.coming == none)
-        free_moves_.push_back(number);
+void Engine::copy_at(uint64_t time, uint32_t number, uint64_t now) {
+    if (time > now)
+        schedule(time, number);
     else
         copy(number, now);
 }
 
 void Engine::copy(uint32_t number, uint64_t now) {
-    Move &move = moves_[number];
+    Change &change = changes_[number];
+    ds_cache_move &last = moves_of(change.moves).back();
 
-    ds_move_copy(&cache_->table, &move.in);
-    move.copied = true;
-    if (uint64_t fetched = std::exchange(move.fetched, 0)) {
-        schedule(std::max(now, fetched), number);
-        return;
+    change.copied = true;
+    ds_move_copy(&cache_->table, &last.move);
+    if (change.fetched) {
+        schedule(std::max(now, std::exchange(change.fetched, 0)), number);
+    } else if (is_copied(last)) {
+        result_.copies++;
+        schedule(model_.copy(last.from, last.move.to, bytes_of_token(last.move.token), now),
+                 number);
+    } else {
+        schedule(now, number);
     }
-    result_.copies++;
-    schedule(model_.access(move.from, false, bytes_of(move.coming), now), number);
 }
 
 void Engine::arrive(uint32_t number, uint64_t now) {
-    Move &move = moves_[number];
+    Change &change = changes_[number];
+    const ds_cache_move &last = moves_of(change.moves).back();
 
-    if (!ds_move_commit(&cache_->table, &move.in)) {
-        result_.moved[1]++;
-        log(now, EventLog::Move::promote, move.coming, move.from, 1);
+    if (!is_written_to(change)) {
+        ds_change_end(cache_.get(), &change.moves, 0);
         finish(number, now);
-    } else if (++move.tries < most_tries) {
-        result_.copied_again++;
-        copy(number, now);
+    } else if (++change.tries < most_tries) {
+        schedule(copy_again(change, now), number);
         return;
     } else {
         result_.aborts++;
-        log(now, EventLog::Move::abort, move.coming, move.from, 1);
+        log(now, EventLog::Move::abort, last.move.token, last.from, last.move.to);
         give_up(number, now);
     }
-    free_moves_.push_back(number);
+    free_changes_.push_back(number);
 }
 
-// All of a move stays where it was. Its event, if there is one, will find that it is over.
-void Engine::give_up(uint32_t number, uint64_t now) {
-    Move &move = moves_[number];
+// Has its token been written to since it was copied?
+bool Engine::is_void(const ds_cache_move &move) {
+    u64 word = 0;
 
-    if (move.leaving != none)
-        ds_move_abort(&cache_->table, &move.out);
-    if (move.coming != none) {
-        ds_move_abort(&cache_->table, &move.in);
-        ds_policy_forget(&cache_->policy, move.slot);
+    return ds_token_find(&cache_->table, move.move.token, &word) ||
+           !ds_word_same(word, move.move.word);
+}
+
+bool Engine::is_written_to(const Change &change) {
+    return std::ranges::any_of(moves_of(change.moves),
+                               [this](const ds_cache_move &move) { return is_void(move); });
+}
+
+// Returns when it will have been copied.
+uint64_t Engine::copy_again(Change &change, uint64_t now) {
+    uint64_t until = now;
+
+    for (ds_cache_move &move : moves_of(change.moves)) {
+        if (!is_void(move))
+            continue;
+        ds_move_copy(&cache_->table, &move.move);
+        result_.copies++;
+        result_.copied_again++;
+        until = std::max(until, model_.copy(move.from, move.move.to,
+                                            bytes_of_token(move.move.token), now));
     }
-    finish(number, now);
-    move.over = true;
+    return until;
 }
 
-// No token is on its way by this move any more.
-void Engine::finish(uint32_t number, uint64_t now) {
-    Move &move = moves_[number];
+// All stay where they were. The event, if there is one, will find that it is over.
+void Engine::give_up(uint32_t number, uint64_t now) {
+    ds_change_end(cache_.get(), &changes_[number].moves, -ECANCELED);
+    changes_[number].over = true;
+    finish(number, now);
+}
 
-    if (move.leaving != none)
-        move_of(move.out.token) = none;
-    if (move.coming != none) {
-        move_of(move.in.token) = none;
-        filling_[move.slot] = 0;
+// They are no longer on their way.
+void Engine::finish(uint32_t number, uint64_t now) {
+    Change &change = changes_[number];
+
+    for (const ds_cache_move &move : moves_of(change.moves)) {
+        bool asked_for = &move == &moves_of(change.moves).back() && !change.idle;
+        change_of(move.move.token) = none;
+        if (move.ret)
+            continue;
+        result_.moved.at(move.move.to)++;
+        log(now,
+            asked_for     ? EventLog::Move::promote
+            : change.idle ? EventLog::Move::demote
+                          : EventLog::Move::evict,
+            move.move.token, move.from, move.move.to);
     }
     result_.virtual_ns = std::max(result_.virtual_ns, now);
-    wake(move.leaving_waiters, now);
-    wake(move.coming_waiters, now);
+    wake(std::exchange(change.waiters, none), now);
 }
 
 // In the order in which they came.
-void Engine::wake(uint32_t &waiters, uint64_t now) {
+void Engine::wake(uint32_t waiters, uint64_t now) {
     uint32_t first = none;
 
     while (waiters != none) {
@@ -237,38 +240,40 @@ void Engine::wake(uint32_t &waiters, uint64_t now) {
     }
 }
 
-uint32_t Engine::new_move(uint32_t slot, uint32_t coming, unsigned from) {
-    uint32_t number = static_cast<uint32_t>(moves_.size());
+uint32_t Engine::new_change() {
+    uint32_t number = static_cast<uint32_t>(changes_.size());
 
-    if (free_moves_.empty()) {
-        moves_.emplace_back();
+    if (free_changes_.empty()) {
+        changes_.emplace_back();
     } else {
-        number = free_moves_.back();
-        free_moves_.pop_back();
+        number = free_changes_.back();
+        free_changes_.pop_back();
     }
-    moves_[number] = {.in = {},
-                      .out = {},
-                      .coming = coming,
-                      .leaving = none,
-                      .coming_waiters = none,
-                      .leaving_waiters = none,
-                      .slot = slot,
-                      .fetched = 0,
-                      .from = static_cast<uint8_t>(from),
-                      .tries = 0,
-                      .copied = false,
-                      .over = false};
+    Change &change = changes_[number];
+    change.moves.count = change.moves.again = 0;
+    change.waiters = none;
+    change.fetched = 0;
+    change.tries = 0;
+    change.idle = change.copied = change.over = false;
     return number;
 }
 
-void Engine::schedule(uint64_t time, uint32_t move) {
-    agenda_.push_back({time, ordered_++, move});
+// Whoever asks for one of its tokens finds it.
+void Engine::start(uint32_t number) {
+    for (const ds_cache_move &move : moves_of(changes_[number].moves))
+        change_of(move.move.token) = number;
+}
+
+void Engine::schedule(uint64_t time, uint32_t change) {
+    agenda_.push_back({time, ordered_++, change});
     std::ranges::push_heap(agenda_, std::greater());
 }
 
-void Engine::log(uint64_t now, EventLog::Move what, uint32_t object, unsigned from, unsigned to) {
-    if (events_)
-        events_->move(now, what, trace_.keys.empty() ? object : trace_.keys[object], from, to);
+void Engine::log(uint64_t now, EventLog::Move what, uint32_t token, unsigned from, unsigned to) {
+    if (!events_)
+        return;
+    uint32_t object = objects_[ds_token_index(token)];
+    events_->move(now, what, trace_.keys.empty() ? object : trace_.keys[object], from, to);
 }
 
 }  // namespace ds::sim

@@ -27,7 +27,8 @@ enum class Mode : uint8_t { optimistic, blocking };
 struct RunOptions {
     std::string policy = "default";  ///< or literal-001, adaptive-001
     Mode mode = Mode::optimistic;
-    uint32_t l1 = 8192;                    ///< entries
+    uint32_t l1 = 8192;                   ///< entries
+    uint32_t l2 = 64;                     ///< pages of 16 KiB; 0: there is none
     std::optional<uint32_t> writes;        ///< percent of the accesses; else as the trace says
     double rate = 10;                      ///< requests in a microsecond, evenly
     std::optional<uint32_t> outstanding;   ///< if given: so many are under way, at no fixed rate
@@ -63,8 +64,7 @@ struct RunResult {
     uint64_t copies = 0;              ///< of tokens, from one tier to another
     uint64_t copied_again = 0;        ///< of these, because of a write meanwhile
     uint64_t aborts = 0;              ///< moves that were given up because of writes
-    uint64_t written_back = 0;        ///< copies home of what was dirty
-    uint64_t refused = 0;             ///< the policy wanted it, but its place was being filled
+    uint64_t refused = 0;             ///< moves that did not begin: another one was in the way
 
     uint64_t prefetched = 0;       ///< neighbours of tokens that a batch fetched
     uint64_t prefetched_used = 0;  ///< of these were asked for while they were at hand

@@ -96,6 +96,7 @@ void RunOptions::check() const {
         }
     }
     in_range("The number of entries of L1", uint64_t(l1), DS_POLICY_CAPACITY_MIN, DS_L1_MAX);
+    in_range("The number of pages of L2", uint64_t(l2), 0, DS_L2_PAGES_MAX);
     in_range("The share of writes", uint64_t(writes.value_or(0)), 0, 100);
     in_range("The rate", rate, 0.001, 1000);
     in_range("The number of requests under way", uint64_t(outstanding.value_or(1)), 1, 65536);

@@ -49,6 +49,12 @@ public:
         }
     }
 
+    /// A token is copied from one tier to another: what has L2 at one end goes over the CXL port.
+    uint64_t copy(unsigned from, unsigned to, uint32_t bytes, uint64_t now) {
+        return from == 2 || to == 2 ? access(2, to == 2, bytes, now)
+                                    : access(3, to == 3, bytes, now);
+    }
+
     /// The host's driver answers an expand request.
     uint64_t expand(uint64_t now) { return now + draw(times_.expand); }
 

@@ -122,6 +122,8 @@ const std::vector<Axis> &axes() {
          }},
         {"--l1",
          [](RunOptions &o, const std::string &text) { o.l1 = small_number_of("--l1", text); }},
+        {"--l2",
+         [](RunOptions &o, const std::string &text) { o.l2 = small_number_of("--l2", text); }},
         {"--writes",
          [](RunOptions &o, const std::string &text) {
              o.writes = small_number_of("--writes", text);
@@ -192,6 +194,7 @@ Line line_of(const RunOptions &options, const RunResult &result) {
         {"policy", options.policy},
         {"mode", options.mode == ds::sim::Mode::blocking ? "blocking" : "optimistic"},
         {"l1_entries", options.l1},
+        {"l2_pages", options.l2},
         {"writes_percent", options.writes},
         {"batch", batch_of(options)},
         {"rate", options.outstanding ? Value(std::optional<double>()) : Value(options.rate)},
