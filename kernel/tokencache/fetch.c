@@ -82,12 +82,17 @@ static u32 batch_page(struct ds_batch *b, u32 token)
 									 page_of(token, word);
 }
 
-static int copy(const struct ds_token_table *t, u32 page, struct ds_batch_item *item)
+/* With a use, so that its home does not become another one's meanwhile. */
+static int copy(struct ds_token_table *t, u32 page, struct ds_batch_item *item)
 {
-	int ret = ds_token_find(t, item->token, &item->word);
+	int ret = ds_token_hold(t, item->token);
 
+	if (ret)
+		return ret;
+	ret = ds_token_find(t, item->token, &item->word);
 	if (!ret)
 		ret = ds_token_copy(t, item->token, &item->word, &item->pack);
+	ds_token_put(t, item->token);
 	if (ret)
 		return ret;
 	return page_of(item->token, item->word) == page ? 0 : -ESTALE;
@@ -95,7 +100,7 @@ static int copy(const struct ds_token_table *t, u32 page, struct ds_batch_item *
 
 static int batch_fetch(struct ds_batch *b, u32 page, struct ds_batch_item *items, u32 count)
 {
-	const struct ds_token_table *t = &of_batch(b)->cache->table;
+	struct ds_token_table *t = &of_batch(b)->cache->table;
 	u32 i;
 
 	for (i = 0; i < count; i++)

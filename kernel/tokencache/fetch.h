@@ -88,7 +88,8 @@ int ds_fetch_whole(struct ds_fetch *f, u32 token, u32 requester, u32 priority,
  * @now: ns
  * @budget: most requests of the mailbox, at least 1
  *
- * Call it again after the time that it returns, and after each -EINPROGRESS of the two above.
+ * Its uses of tokens may be the last ones: then it tells who waits for that. Call it again
+ * after the time that it returns, and after each -EINPROGRESS of the two above.
  *
  * Return: ns until there is something to do again, DS_BATCH_NEVER if nothing waits.
  */

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * A token cache with batch and mailbox, several threads: users who read, write and miss, one
+ * who works, and one who ends tokens and makes new ones.
+ *
+ * Each token below STABLE is written by one user, who knows how often it did: no other number may
+ * be read. The others come and go.
+ *
+ * DS_TEST_STEPS: uses of each user.
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "tokencache/fetch.h"
+#include "tokencache/inline.h"
+
+enum { TOKENS = 700, STABLE = 600, CAPACITY = 64, USERS = 2 };
+
+struct user {
+	pthread_t thread;
+	u32 number;
+	u32 random;
+	u64 steps;
+	u16 posted[STABLE];
+};
+
+static struct ds_cache cache;
+static struct ds_fetch fetch;
+static u32 tokens[TOKENS];
+static u64 reads, hits, asked, told, ended, wrong;
+static bool stop;
+
+static void count(u64 *counter)
+{
+	__atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
+}
+
+static u32 create(u32 i)
+{
+	struct ds_token_desc d;
+	u32 token;
+
+	memset(&d, 0, sizeof(d));
+	d.type = DS_TOKEN_QP;
+	d.qp.number = i + 1;
+	d.qp.pd = i % 16 ? 1 : 1 << 21;
+	if (ds_token_create(&cache.table, &d, &token))
+		abort();
+	return token;
+}
+
+static int allowed(struct ds_fetch *f, u32 requester, u32 token)
+{
+	(void)f;
+	(void)token;
+	return requester ? -EACCES : 0;
+}
+
+/* A copy of the description, which the waiter outlives. */
+struct asker {
+	struct ds_expand_waiter w;
+	struct ds_token_desc buffer;
+	u32 i;
+};
+
+static void asker_told(struct ds_waiter *w, int ret)
+{
+	struct asker *a = container_of(w, struct asker, w.base);
+
+	if (!ret && a->buffer.qp.number != a->i + 1)
+		count(&wrong);
+	free(a);
+	count(&told);
+}
+
+static void ask(u32 i, u32 token)
+{
+	struct asker *a = calloc(1, sizeof(*a));
+
+	a->w.base.done = asker_told;
+	a->w.buffer = &a->buffer;
+	a->i = i;
+	if (ds_fetch_whole(&fetch, token, 0, i % 2, &a->w, ds_mono_ns()) == -EINPROGRESS)
+		count(&asked);
+	else
+		free(a);
+}
+
+/* Other errors than -EAGAIN are of a token that has ended. */
+static void check(struct user *u, u32 i, const struct ds_token_desc *d)
+{
+	count(&reads);
+	if (d->qp.number != i + 1)
+		count(&wrong);
+	if (i < STABLE && i % USERS == u->number && d->qp.posted != u->posted[i])
+		count(&wrong);
+}
+
+static void use(struct user *u, u32 i, u32 random)
+{
+	u32 token = READ_ONCE(tokens[i]);
+	struct ds_token_desc d;
+
+	if (!(random & 63))
+		ask(i, token);
+	if (i < STABLE && i % USERS == u->number && !(random & 7)) {
+		while (ds_token_add_posted(&cache.table, token, 1) == -EAGAIN)
+			sched_yield();
+		u->posted[i]++;
+	}
+	if (ds_cache_get(&cache, token, &d))
+		return;
+	check(u, i, &d);
+	if (d.tier == 1)
+		count(&hits);
+	else if (ds_fetch_miss(&fetch, token, NULL, ds_mono_ns()) == -EAGAIN)
+		sched_yield();
+	ds_token_put(&cache.table, token);
+}
+
+static void *user(void *arg)
+{
+	struct user *u = arg;
+	u64 n;
+
+	for (n = 0; n < u->steps; n++) {
+		u->random = u->random * 1664525 + 1013904223;
+		use(u, (u->random >> 8) % (u->random >> 31 ? TOKENS : 80), u->random >> 20);
+	}
+	return NULL;
+}
+
+static void *work(void *unused)
+{
+	while (!READ_ONCE(stop))
+		if (ds_fetch_work(&fetch, ds_mono_ns(), 16))
+			sched_yield();
+	return unused;
+}
+
+struct ender {
+	struct ds_token_idle idle;
+	bool done;
+};
+
+static void is_idle(struct ds_token_idle *idle)
+{
+	__atomic_store_n(&container_of(idle, struct ender, idle)->done, true, __ATOMIC_RELEASE);
+}
+
+static void end(u32 token)
+{
+	struct ender e = { .idle.done = is_idle };
+	int ret = ds_token_revoke(&cache.table, token, &e.idle);
+
+	while (ret == -EINPROGRESS && !__atomic_load_n(&e.done, __ATOMIC_ACQUIRE))
+		sched_yield();
+	ds_fetch_revoked(&fetch, token);
+	ds_token_free(&cache.table, token);
+}
+
+static void *end_and_create(void *unused)
+{
+	u32 i = STABLE, lives;
+
+	/* An index has 255 of them. */
+	for (lives = 0; !READ_ONCE(stop) && lives < 250 * (TOKENS - STABLE); lives++) {
+		end(tokens[i]);
+		WRITE_ONCE(tokens[i], create(i));
+		count(&ended);
+		if (++i == TOKENS)
+			i = STABLE;
+		sched_yield();
+	}
+	return unused;
+}
+
+static void nothing_wrong_is_read(void **state)
+{
+	const char *steps = getenv("DS_TEST_STEPS");
+	struct user users[USERS];
+	pthread_t worker, other;
+	u32 i;
+
+	(void)state;
+	assert_int_equal(ds_cache_init(&cache, TOKENS + 10, CAPACITY, DS_POLICY_DEFAULT, 1,
+				       DS_L2_ANYWHERE), 0);
+	assert_int_equal(ds_fetch_init(&fetch, &cache, allowed, NULL, NULL), 0);
+	for (i = 0; i < TOKENS; i++)
+		tokens[i] = create(i);
+	assert_int_equal(pthread_create(&worker, NULL, work, NULL), 0);
+	assert_int_equal(pthread_create(&other, NULL, end_and_create, NULL), 0);
+	for (i = 0; i < USERS; i++) {
+		users[i] = (struct user) {
+			.number = i, .random = i + 1,
+			.steps = steps ? strtoull(steps, NULL, 0) : 100000,
+		};
+		assert_int_equal(pthread_create(&users[i].thread, NULL, user, &users[i]), 0);
+	}
+	for (i = 0; i < USERS; i++)
+		pthread_join(users[i].thread, NULL);
+	WRITE_ONCE(stop, true);
+	pthread_join(worker, NULL);
+	pthread_join(other, NULL);
+	ds_fetch_shut(&fetch);
+	print_message("# %llu reads, %llu hits, %llu ended; %llu misses waited, %llu from staging, "
+		      "%llu stale, %llu DMA operations; %llu asked\n", reads, hits, ended,
+		      fetch.batch.stats.queued, fetch.batch.stats.used, fetch.batch.stats.stale,
+		      fetch.batch.stats.fetches, asked);
+	assert_int_equal(wrong, 0);
+	assert_int_equal(asked, told);
+	assert_true(hits && ended && asked && fetch.batch.stats.fetches);
+	for (i = 0; i < TOKENS; i++)
+		end(tokens[i]);
+	ds_fetch_destroy(&fetch);
+	assert_int_equal(ds_cache_destroy(&cache), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nothing_wrong_is_read),
+	};
+
+	return cmocka_run_group_tests_name("core_fetch_race", tests, NULL, NULL);
+}
