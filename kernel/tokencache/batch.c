@@ -158,12 +158,12 @@ static int wait_for(struct ds_batch *b, u32 token, struct ds_waiter *w, u64 now)
 
 	if (b->gone)
 		return -ENODEV;
-	if (slot != DS_SLOT_NONE)
-		b->stats.joined++;
-	else if (!b->spare.count)
+	if (slot == DS_SLOT_NONE && !b->spare.count)
 		return refuse(b);
-	else
+	if (slot == DS_SLOT_NONE)
 		slot = enter(b, token, now);
+	else
+		b->stats.joined++;
 	if (w)
 		ds_waiter_add(&b->queue[slot].waiters, w);
 	return -EINPROGRESS;

@@ -4,7 +4,7 @@
  */
 #include "slotmap.h"
 
-#define SLOTS_MAX	(1u << 24)
+#define SLOTS_MAX	0x1000000u
 
 int ds_slotmap_init(struct ds_slotmap *m, u32 slots)
 {

@@ -314,6 +314,33 @@ static void wide_ones_from_the_host(void **state)
 	stop();
 }
 
+/* Who is staged stays below L2's size; who has to leave goes home, and who may not stays. */
+static void staged_into_a_full_l2(void **state)
+{
+	u32 i, in_l2 = 0;
+
+	(void)state;
+	start(1, 0);
+	assert_int_equal(ds_cache_stage(&cache, 5), -EBADF);
+	assert_int_equal(ds_cache_pin(&cache, tokens[0], true), 0);
+	assert_int_equal(ds_cache_stage(&cache, tokens[0]), -EPERM);
+	assert_int_equal(ds_cache_pin(&cache, tokens[0], false), 0);
+	assert_int_equal(ds_cache_miss(&cache, tokens[1]), 0);
+	assert_int_equal(ds_cache_stage(&cache, tokens[1]), 0);
+	assert_int_equal(tier_of(1), 1);
+	for (i = 2; i < TOKENS; i++) {
+		post(i, 7);
+		assert_int_equal(ds_cache_stage(&cache, tokens[i]), 0);
+		assert_int_equal(tier_of(i), 2);
+		post(i, 1);
+	}
+	for (i = 0; i < TOKENS; i++)
+		in_l2 += use(i) == 2;
+	assert_int_equal(in_l2, DS_L2_MIXED_SLOTS);
+	assert_int_equal(cache.table.l2.used, in_l2);
+	stop();
+}
+
 static void offsets(void **state)
 {
 	struct ds_expand_req req;
@@ -424,6 +451,7 @@ int main(void)
 		TEST(neighbours_wait_in_staging),
 		TEST(moved_meanwhile),
 		TEST(wide_ones_from_the_host),
+		TEST(staged_into_a_full_l2),
 		TEST(offsets),
 		TEST(revoked_and_shut_while_they_wait),
 		TEST(work_says_when),
