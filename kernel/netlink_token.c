@@ -8,6 +8,7 @@
 #include <net/netlink.h>
 #include <uapi/ds/token.h>
 #include "netlink_family.h"
+#include "token_fetch.h"
 #include "token_foreign.h"
 #include "token_param.h"
 #include "tokencache/walk.h"
@@ -248,6 +249,47 @@ static int ds_dump_token_counts(struct ds_token_device *dev, void *ctx)
 	return err;
 }
 
+/* Of the host. */
+static const char *const ds_batch_stat_names[] = {
+	"batch_queued", "batch_joined", "batch_refused", "batch_dropped", "batch_flushes",
+	"batch_fetches", "batch_fetched", "batch_neighbours", "batch_busy", "batch_failed",
+	"batch_installed", "batch_stale", "batch_declined", "batch_cut", "batch_used",
+	"batch_unused",
+};
+
+static const char *const ds_expand_stat_names[] = {
+	"expand_asked", "expand_joined", "expand_raised", "expand_denied", "expand_invalid",
+	"expand_full", "expand_urgent", "expand_background", "expand_aged", "expand_staged",
+	"expand_copied", "expand_failed", "expand_late", "expand_expired", "expand_cancelled",
+	"expand_withdrawn", "expand_prestaged",
+};
+
+static_assert(sizeof(struct ds_batch_stats) == ARRAY_SIZE(ds_batch_stat_names) * sizeof(u64));
+static_assert(sizeof(struct ds_expand_stats) == ARRAY_SIZE(ds_expand_stat_names) * sizeof(u64));
+
+static int ds_dump_named(struct ds_dump *dump, const char *const *names, const u64 *values,
+			 u32 count)
+{
+	struct ds_dump_token_stat stat = { .device = "(fetch)" };
+	int err = 0;
+	u32 i;
+
+	for (i = 0; i < count && !err; i++) {
+		stat.name = names[i];
+		stat.value = READ_ONCE(values[i]);
+		err = ds_dump_object(dump, ds_put_token_stat, &stat);
+	}
+	return err;
+}
+
+static int ds_dump_fetch_stats(struct ds_dump *dump)
+{
+	return ds_dump_named(dump, ds_batch_stat_names, (u64 *)&ds_token_fetch.batch.stats,
+			     ARRAY_SIZE(ds_batch_stat_names)) ?:
+	       ds_dump_named(dump, ds_expand_stat_names, (u64 *)&ds_token_fetch.box.stats,
+			     ARRAY_SIZE(ds_expand_stat_names));
+}
+
 int ds_dump_token_stats(struct ds_dump *dump)
 {
 	struct ds_dump_token_stats *stats = kzalloc(sizeof(*stats), GFP_KERNEL);
@@ -258,7 +300,7 @@ int ds_dump_token_stats(struct ds_dump *dump)
 	stats->dump = dump;
 	ds_token_devices_lock();
 	ds_count_tokens(stats);
-	err = ds_token_device_for_each(ds_dump_token_counts, stats);
+	err = ds_token_device_for_each(ds_dump_token_counts, stats) ?: ds_dump_fetch_stats(dump);
 	ds_token_devices_unlock();
 	kfree(stats);
 	return err;
@@ -268,65 +310,61 @@ int ds_dump_token_stats(struct ds_dump *dump)
 
 static int ds_put_token_param(struct sk_buff *skb, void *object)
 {
-	const struct ds_token_param *param = object;
-	u64 value = param->get();
-	char note[64];
+	const struct ds_token_param *p = object;
+	const struct ds_param *param = &p->param;
 	int err;
 
 	err = nla_put_string(skb, DS_A_NAME, param->name) ?:
-	      nla_put_u64_64bit(skb, DS_A_SETTING, value, DS_A_PAD) ?:
-	      nla_put_u64_64bit(skb, DS_A_LEAST, param->set ? param->least : value, DS_A_PAD) ?:
-	      nla_put_u64_64bit(skb, DS_A_MOST, param->set ? param->most : value, DS_A_PAD) ?:
-	      nla_put_u64_64bit(skb, DS_A_DEFAULT, param->set ? param->normal : value,
+	      nla_put_u64_64bit(skb, DS_A_SETTING, p->value, DS_A_PAD) ?:
+	      nla_put_u64_64bit(skb, DS_A_LEAST, param->fixed ? p->value : param->least,
+				DS_A_PAD) ?:
+	      nla_put_u64_64bit(skb, DS_A_MOST, param->fixed ? p->value : param->most,
+				DS_A_PAD) ?:
+	      nla_put_u64_64bit(skb, DS_A_DEFAULT, param->fixed ? p->value : param->normal,
 				DS_A_PAD);
-	if (err || !param->note)
-		return err;
-	param->note(note, sizeof(note));
-	return nla_put_string(skb, DS_A_REASON, note);
+	if (!err && p->note[0])
+		err = nla_put_string(skb, DS_A_REASON, p->note);
+	return err;
 }
 
 int ds_dump_token_params(struct ds_dump *dump)
 {
-	int i, err = 0;
+	struct ds_token_param param;
+	int err = 0;
+	u32 index;
 
-	for (i = 0; i < DS_TOKEN_PARAMS && !err; i++)
-		err = ds_dump_object(dump, ds_put_token_param, (void *)&ds_token_params[i]);
+	for (index = 0; !err && ds_token_param_get(index, &param); index++)
+		err = ds_dump_object(dump, ds_put_token_param, &param);
 	return err;
-}
-
-static const struct ds_token_param *ds_token_param_named(const struct nlattr *name)
-{
-	int i;
-
-	for (i = 0; i < DS_TOKEN_PARAMS; i++) {
-		if (!nla_strcmp(name, ds_token_params[i].name))
-			return &ds_token_params[i];
-	}
-	return NULL;
 }
 
 int ds_token_set_cmd(struct genl_info *info)
 {
 	struct nlattr *name = info->attrs[DS_A_NAME], *setting = info->attrs[DS_A_SETTING];
-	const struct ds_token_param *param = ds_token_param_named(name);
 	u64 value = nla_get_u64(setting);
+	struct ds_token_param p;
+	u32 index;
 
-	if (!param) {
+	for (index = 0; ds_token_param_get(index, &p); index++) {
+		if (!nla_strcmp(name, p.param.name))
+			break;
+	}
+	if (!ds_token_param_get(index, &p)) {
 		NL_SET_ERR_MSG_ATTR(info->extack, name,
 				    "no parameter has this name; list them for their names");
 		return -ENOENT;
 	}
-	if (!param->set) {
+	if (p.param.fixed) {
 		NL_SET_ERR_MSG_ATTR(info->extack, name,
-				    "this parameter is fixed; say it when the module is loaded");
+				    "this parameter is fixed since the module was loaded");
 		return -ERANGE;
 	}
-	if (value < param->least || value > param->most) {
+	if (!ds_param_fits(&p.param, value)) {
 		NL_SET_ERR_MSG_ATTR(info->extack, setting,
 				    "the value is out of range; list the parameters for their ranges");
 		return -ERANGE;
 	}
-	param->set(value);
+	ds_token_param_set(index, value);
 	return 0;
 }
 

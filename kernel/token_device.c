@@ -138,7 +138,7 @@ struct ds_token_device *ds_token_device_find(const char *name)
 
 	for (number = 1; number < DS_TOKEN_DEVICES; number++) {
 		dev = ds_token_device_number(number);
-		if (dev && !strcmp(ds_token_device_name(dev), name))
+		if (dev && dev->ib && !strcmp(dev_name(&dev->ib->dev), name))
 			return dev;
 	}
 	return NULL;

@@ -87,7 +87,10 @@ const char *ds_token_device_name(const struct ds_token_device *dev);
 void ds_token_devices_lock(void);
 void ds_token_devices_unlock(void);
 
-/* Call @fn for each until it returns non-zero; find one by name or number, NULL: none. */
+/*
+ * Call @fn for each until it returns non-zero; find an RDMA device by its name, or one by
+ * number, NULL: none.
+ */
 int ds_token_device_for_each(int (*fn)(struct ds_token_device *dev, void *ctx), void *ctx);
 struct ds_token_device *ds_token_device_find(const char *name);
 struct ds_token_device *ds_token_device_number(u8 number);

@@ -5,30 +5,24 @@
 #ifndef _DS_TOKEN_PARAM_H
 #define _DS_TOKEN_PARAM_H
 
-#include <linux/types.h>
+#include "tokencache/param.h"
 
 /**
- * struct ds_token_param - a parameter
- * @name: of it
- * @least: smallest value
- * @most: largest value
- * @normal: value after the load
- * @get: value now
- * @set: change it to one within the range; NULL if it is fixed by then
- * @note: writes what people should know of the value; NULL if there is nothing
+ * struct ds_token_param - a parameter of the host's token cache
+ * @param: what it may be; whether it is fixed by now
+ * @value: what it is
+ * @note: what is to be known of the value, or ""
  */
 struct ds_token_param {
-	const char	*name;
-	u64		least;
-	u64		most;
-	u64		normal;
-	u64		(*get)(void);
-	void		(*set)(u64 value);
-	void		(*note)(char *text, size_t size);
+	struct ds_param	param;
+	u64		value;
+	char		note[64];
 };
 
-#define DS_TOKEN_PARAMS	5
+/* The one with an index; false behind the last one. Context: any. */
+bool ds_token_param_get(u32 index, struct ds_token_param *p);
 
-extern const struct ds_token_param ds_token_params[DS_TOKEN_PARAMS];
+/* Change one that is not fixed to a value that fits. Context: any. */
+void ds_token_param_set(u32 index, u64 value);
 
 #endif

@@ -267,6 +267,7 @@ TEST(what_cannot_be_is_refused)
 	EXPECT_EQ(-ENODEV, import_on(nl_socket(), "none", each, sizeof(each), 1, 1));
 	EXPECT_EQ(DS_A_DEVICE, nl_fault(&message.head));
 	EXPECT_EQ(-ENODEV, forget("none"));
+	EXPECT_EQ(-ENODEV, import_on(nl_socket(), "(packets)", each, sizeof(each), 1, 1));
 	EXPECT_EQ(0, forget(device));
 }
 
@@ -433,6 +434,10 @@ TEST(parameters_are_set_within_their_ranges)
 	}
 	EXPECT(can > 0);
 	EXPECT_EQ(8192, value_of("L1_CAPACITY"));
+	/* Of document 001. */
+	EXPECT(value_of("PREFETCH_BATCH_THRESHOLD") != ~0ull);
+	EXPECT(value_of("MAX_BATCH") != ~0ull);
+	EXPECT(value_of("L2_PAGE_PREFETCH_SIZE") != ~0ull);
 	EXPECT_EQ(-ENOENT, set("", 1));
 	EXPECT_EQ(-ENOENT, set("L1_CAPACIT", 1));
 	EXPECT_EQ(-ENOENT, set("l1_capacity", 1));

@@ -30,6 +30,7 @@ static void *test_alloc(size_t size)
 #define ds_alloc(size) test_alloc(size)
 #include "tokencache/token.c"
 #include "tokencache/wide.c"
+#include "tokencache/walk.h"
 
 enum { INDICES = 1 << DS_TOKEN_INDEX_BITS };
 
@@ -523,6 +524,48 @@ static void words(void **state)
 	}
 }
 
+/* Each token once, at its index; what was revoked or freed is none. */
+static void walk(void **state)
+{
+	static u32 made[3 * DS_TOKEN_PAGE];
+	struct ds_token_idle idle = { .done = count_idle };
+	struct ds_token_desc d;
+	u32 i, index, token, found = 0;
+	u64 word;
+
+	(void)state;
+	assert_int_equal(ds_token_indices_end(&table), 0);
+	assert_int_equal(ds_token_at(&table, 0, &word), 0);
+	for (i = 0; i < ARRAY_SIZE(made); i++) {
+		d = desc_of((u8)(i % DS_TOKEN_TYPES), i);
+		assert_int_equal(ds_token_create(&table, &d, &made[i]), 0);
+	}
+	for (i = 0; i < ARRAY_SIZE(made); i += 7)
+		assert_int_equal(ds_token_revoke(&table, made[i], &idle), 0);
+	for (i = 0; i < ARRAY_SIZE(made); i += 14)
+		ds_token_free(&table, made[i]);
+
+	for (index = 0; index < ds_token_indices_end(&table); index++) {
+		token = ds_token_at(&table, index, &word);
+		if (!token)
+			continue;
+		found++;
+		assert_int_equal(ds_token_index(token), index);
+		assert_int_equal(ds_word_check(word, token), 0);
+	}
+	assert_int_equal(found, ARRAY_SIZE(made) - (ARRAY_SIZE(made) + 6) / 7);
+	for (i = 0; i < ARRAY_SIZE(made); i++) {
+		token = ds_token_at(&table, ds_token_index(made[i]), &word);
+		assert_int_equal(token, i % 7 ? made[i] : 0);
+	}
+	assert_int_equal(ds_token_at(&table, INDICES, &word), 0);
+	assert_int_equal(ds_token_at(&table, ~0u, &word), 0);
+	/* The next user of an index has another handle. */
+	d = desc_of(DS_TOKEN_MR, 1);
+	assert_int_equal(ds_token_create(&table, &d, &token), 0);
+	assert_int_equal(ds_token_at(&table, ds_token_index(token), &word), token);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -542,6 +585,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(another_creator_was_faster, setup, teardown),
 		cmocka_unit_test_setup_teardown(no_index, setup, teardown),
 		cmocka_unit_test_setup_teardown(too_many_uses, setup, teardown),
+		cmocka_unit_test_setup_teardown(walk, setup, teardown),
 		cmocka_unit_test(words),
 	};
 

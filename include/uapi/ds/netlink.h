@@ -65,7 +65,8 @@
  *	only for who has CAP_NET_ADMIN in the initial user namespace. It is resumed by index:
  *	a token that is there all the time is given once, whatever comes and goes
  * @DS_CMD_TOKEN_STAT_GET: dump: counters of the token cache, one a message: DS_A_DEVICE,
- *	DS_A_NAME, and DS_A_VALUE or DS_A_HISTOGRAM
+ *	DS_A_NAME, and DS_A_VALUE or DS_A_HISTOGRAM. What is not of an RDMA device has
+ *	"(packets)", memory that only packets reach, or "(fetch)", batch and mailbox
  * @DS_CMD_TOKEN_PARAM_GET: dump: parameters of the token cache: DS_A_NAME, DS_A_SETTING,
  *	DS_A_LEAST, DS_A_MOST, DS_A_DEFAULT, perhaps DS_A_REASON; one with DS_A_LEAST equal to DS_A_MOST is fixed
  * @DS_CMD_TOKEN_SET: do: DS_A_NAME, DS_A_SETTING

@@ -18,6 +18,9 @@ using Names = std::vector<std::string_view>;
 
 constexpr int tiers = 3;
 
+// Under this name the kernel counts what fetches tokens into L1.
+const std::string fetch = "(fetch)";
+
 std::string of_tier(std::string_view name, int tier) {
     return std::string(name) + "_l" + std::to_string(tier);
 }
@@ -81,6 +84,7 @@ void Tiers::sample() {
 
     before_ = std::move(now_);
     now_ = read_token_counters(kernel_);
+    now_.try_emplace(fetch);
     if (time_)
         seconds_ = std::chrono::duration<double>(now - *time_).count();
     time_ = now;
@@ -186,7 +190,8 @@ Json Tiers::json() const {
     for (int tier = 1; tier <= tiers; tier++)
         levels.push_back(tier_json(tier));
     for (const auto &[device, counters] : now_)
-        devices.push_back(device_json(device));
+        if (device != fetch)
+            devices.push_back(device_json(device));
     return {{"time", stamp_},        {"seconds", json_of(seconds_)}, {"l1_slots", l1_slots_},
             {"l2_bytes", l2_bytes_}, {"l2_memory", l2_memory_},      {"tiers", levels},
             {"devices", devices}};
@@ -240,6 +245,8 @@ Panel Tiers::device_panel(Order order) const {
     };
 
     for (const auto &[device, counters] : now_) {
+        if (device == fetch)
+            continue;
         auto value = [&](const std::string &name) {
             auto it = counters.values.find(name);
             return it == counters.values.end() ? uint64_t{0} : it->second;
@@ -268,7 +275,10 @@ View Tiers::view(Order order) const {
                          {"L1", format("%llu of %llu slots used",
                                        static_cast<unsigned long long>(sum("tokens_l1")),
                                        static_cast<unsigned long long>(l1_slots_))},
-                         {"L2", l2_bytes_ ? bytes_text(l2_bytes_) + " of " + l2_memory_ : "none"}},
+                         {"L2", l2_bytes_ ? bytes_text(l2_bytes_) + " of " + l2_memory_ : "none"},
+                         {"fetched",
+                          rate_of(per_second(fetch, "batch_fetched")) + " tokens a second, by " +
+                              rate_of(per_second(fetch, "batch_fetches")) + " DMA operations"}},
               .panels = {tier_panel(), device_panel(order)}};
 
     std::erase_if(view.panels, [](const Panel &panel) { return panel.rows.empty(); });
