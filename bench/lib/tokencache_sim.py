@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of the benchmark tokencache that dsctl sim counts: hit ratios, miss-ratio curves, a NIC's model.
+"""Rows of the benchmark tokencache that dsctl sim counts: hit ratios, miss-ratio curves, a NIC's model, tiers.
 
-They are the same on any machine. The traces are those of the folder DS_TRACES.
+They are the same on any machine, but for the time of the simulation itself. The traces are those of the folder DS_TRACES.
 """
 import json
 import os
 import platform
+import random
 import subprocess
+import tempfile
 from types import SimpleNamespace
 
 from nodes import ROOT, BenchError
@@ -18,6 +20,7 @@ TRACES = ("OLTP.lis.zst", "orm-busy.trace.xz", "web12.trace.xz", "scarab-recs.tr
 CURVE = "nic_qp_cliff.csv"
 REFERENCES = ("lru", "fifo", "clock", "sieve", "s3-fifo", "2q", "arc", "lirs", "w-tinylfu")
 BESIDE = ("literal-001", "adaptive-001", "opt")  # are shown, and rank nobody
+LARGE = ("orm-busy.trace.xz", "OLTP.lis.zst")
 SMALLEST = 64  # entries for which a curve matters
 
 
@@ -79,6 +82,63 @@ def nic(report, path):
                  ("with whole contexts", float(answer["knee"]["model"])), ">= 8.0")
 
 
+def one_in_a_hundred_moves(draw):
+    """A hundredth of the accesses make a token move, which is asked for four times more while it comes."""
+    hot = 500
+    yield from (n % hot for n in range(5000))
+    for n in range(400000):
+        yield hot + n // 100 % 4000 if n % 100 < 25 and n % 5 == 0 else draw.randrange(hot)
+
+
+def clustered(draw):
+    """Neighbours are asked for one after the other."""
+    yield from range(100016)    # numbers the objects
+    for _ in range(5000):
+        first = draw.randrange(100000)
+        yield from range(first, first + 16)
+
+
+def made(folder, objects):
+    """A trace of these."""
+    path = os.path.join(folder, objects.__name__)
+    with open(path, "w", encoding="ascii") as file:
+        file.writelines(f"{number}\n" for number in objects(random.Random(1)))
+    return path
+
+
+def modes(report, trace):
+    """Whether readers and writers wait for what moves."""
+    answer, command = ask("sweep", trace, "--l1", "4096", "--writes", "50", "--mode", "optimistic,blocking")
+    optimistic, blocking = answer["runs"]
+    moving = optimistic["moved_to_l1"] / optimistic["accesses"]
+    for name, field, goal in (("P99", "p99_ns", "<= 0.5"), ("P99.9", "p999_ns", "<= 0.3")):
+        report.count(f"{name} of access times in virtual time, optimistic, {100 * moving:.1f} % of accesses migrating, 50 % writes", "ns",
+                     [float(optimistic[field])], command, ("blocking", float(blocking[field])), goal)
+    moves = optimistic["moved_to_l1"] + optimistic["moved_to_l2"] + optimistic["moved_to_l3"]
+    report.count("migrations aborted because of writes, the same", "%", [100 * optimistic["aborts"] / moves], command,
+                 ("what it may be", 5.0), "<= 1.0")
+
+
+def batches(report, trace):
+    """What a batch saves."""
+    answer, command = ask("sweep", trace, "--l1", "512", "--batch", "1,64", "--set", "L2_PAGE_PREFETCH_SIZE=0,PREFETCH_TIMER_NS=100000")
+    one, batch = ([float(run["pcie_operations"] + run["cxl_operations"])] for run in answer["runs"])
+    report.count("DMA operations one by one, clustered trace", "", one, command, ("in batches of 64", batch[0]), ">= 8.0")
+
+
+def tiers(report, folder):
+    """What the simulation of three tiers takes, and what it says."""
+    for name in LARGE:
+        trace = name.split(".")[0]
+        for policy in ("default", "literal-001"):
+            answer, command = ask("run", os.path.join(folder, name), "--policy", policy, "--timing")
+            timing, run = answer["timing"], answer["run"]
+            report.rounds(f"time of three tiers, {trace}, {policy}", "s", (timing["run_s"], timing["lru_s"]), 0.0, command, "bare LRU",
+                          "<= 4.0")
+            report.count(f"access time in virtual time, {trace}, {policy} (L1 {100 * run['l1_hit_ratio']:.1f} %, "
+                         f"L2 {100 * run['l2_hit_ratio']:.1f} %)", "ns", [run["mean_ns"]], command, ("P99", float(run["p99_ns"])), None)
+
+
 def run(options):
     """All of it, if the traces are there."""
     del options
@@ -92,4 +152,8 @@ def run(options):
     hit_ratios(report, traces)
     curves(report, traces)
     nic(report, os.path.join(folder, CURVE))
+    with tempfile.TemporaryDirectory() as scratch:
+        modes(report, made(scratch, one_in_a_hundred_moves))
+        batches(report, made(scratch, clustered))
+    tiers(report, folder)
     return report.rows
