@@ -16,8 +16,8 @@ hits() { sum "$(counted hits_l1 "$1")" "$(counted hits_l2 "$1")" "$(counted hits
 samples() { sum "$(counted look_ns_l1 "$1")" "$(counted look_ns_l2 "$1")" "$(counted look_ns_l3 "$1")"; }
 # tokens TYPE TEXT: how many of the type have the text in their document
 tokens() { dsctl -j token show --type "$1" | grep -o '{"token"[^}]*}' | grep -c "$2"; }
-# listed TYPE: what rdma(8) counts
-listed() { rdma resource show | grep rxe0 | grep -o "\<$1 [0-9]*" | grep -o '[0-9]*'; }
+# listed TYPE: what rdma(8) counted
+listed() { grep rxe0 /run/resources | grep -o "\<$1 [0-9]*" | grep -o '[0-9]*'; }
 # has TYPE: tokens of objects of rxe0, foreign ones too; memory of other hosts is no object of it
 has() { tokens "$1" '"device":"rxe0"'; }
 has_mr() { dsctl -j token show --type mr --device rxe0 | grep -o '{"token"[^}]*}' | grep -vc '"lkey":0,'; }
@@ -75,9 +75,9 @@ sleep 1
 within 60 ib_send_bw -d rxe0 -D 40 10.77.0.1 > /dev/null 2>&1 &
 user_has() { [ "$(rdma resource show qp | grep -c 'comm ib_send_bw')" = 2 ]; }
 check "a program uses the device" eventually 20 user_has
+rdma resource show > /run/resources
 dsctl token import rxe0 > /run/import
-sed 's/^/# /' /run/import
-echo "# $(rdma resource show)"
+sed 's/^/# /' /run/resources /run/import
 for type in pd cq qp mr; do
 	is "import lists what rdma(8) counts: $type" "$(grep -c "^$type " /run/import)" "$(listed $type)"
 done
