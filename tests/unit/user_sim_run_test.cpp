@@ -49,21 +49,17 @@ RunOptions simple() {
 }
 
 Trace zipf(uint32_t objects, uint64_t requests, double writes = 0) {
-    return generate(
-        {.requests = requests, .objects = objects, .writes = writes, .seed = seed});
+    return generate({.requests = requests, .objects = objects, .writes = writes, .seed = seed});
 }
 
 /// All of a result, so that two are the same if and only if these are.
 std::vector<uint64_t> numbers(const RunResult &r) {
-    std::vector<uint64_t> all{r.accesses,      r.waits,
-                              r.copies,        r.copied_again,
-                              r.aborts,        r.refused,
-                              r.prefetched,    r.prefetched_used,
-                              r.cxl.operations,
-                              r.cxl.bytes,     r.pcie.operations,
-                              r.pcie.bytes,    r.threshold_changes,
-                              r.virtual_ns,    r.times.count(),
-                              r.times.min(),   r.times.max()};
+    std::vector<uint64_t> all{r.accesses,          r.waits,           r.copies,
+                              r.copied_again,      r.aborts,          r.refused,
+                              r.prefetched,        r.prefetched_used, r.cxl.operations,
+                              r.cxl.bytes,         r.pcie.operations, r.pcie.bytes,
+                              r.threshold_changes, r.virtual_ns,      r.times.count(),
+                              r.times.min(),       r.times.max()};
     all.insert(all.end(), r.found.begin(), r.found.end());
     all.insert(all.end(), r.moved.begin(), r.moved.end());
     for (uint32_t q = 0; q <= 100'000; q += 500)
@@ -144,9 +140,9 @@ void too_many_objects(void **) {
 }
 
 void bad_classes(void **) {
-    for (const char *text : {"", "frob:100", "token", "token:", "token:0", "token:101", "token:99",
-                             "token:60,wqe:41", "token:100,wqe:1", "token:100,", "token:1e2",
-                             "token:300,wqe:56", ":100"}) {
+    for (const char *text :
+         {"", "frob:100", "token", "token:", "token:0", "token:101", "token:99", "token:60,wqe:41",
+          "token:100,wqe:1", "token:100,", "token:1e2", "token:300,wqe:56", ":100"}) {
         auto error = error_of([&] { ClassShares::parse(text); });
         assert_int_equal(error.code, EINVAL);
         assert_true(has(error.remedy, "doorbell"));
@@ -305,7 +301,7 @@ void lives_and_ends(void **) {
         Trace many;
         many.uniques = 50;
         for (uint32_t i = 0; i < 60'000; i++)
-            many.requests.emplace_back(i * 7 % 50, i % 13 == 0   ? Operation::free
+            many.requests.emplace_back(i * 7 % 50, i % 13 == 0  ? Operation::free
                                                    : i % 3 == 0 ? Operation::write
                                                                 : Operation::read);
         options.rate = 10;
@@ -319,8 +315,13 @@ void lives_and_ends(void **) {
 void counts_agree(void **) {
     Trace trace = zipf(5000, 100'000, 0.3);
     for (const char *policy : {"default", "literal-001", "adaptive-001"})
-        for (auto [l1, l2] : {std::pair(16u, 0u), {100u, 0u}, {2000u, 0u}, {16u, 1u}, {100u, 3u},
-                              {2000u, 16u}, {100u, 2048u}}) {
+        for (auto [l1, l2] : {std::pair(16u, 0u),
+                              {100u, 0u},
+                              {2000u, 0u},
+                              {16u, 1u},
+                              {100u, 3u},
+                              {2000u, 16u},
+                              {100u, 2048u}}) {
             RunOptions options;
             options.policy = policy;
             options.l1 = l1;
@@ -352,8 +353,8 @@ void counts_agree(void **) {
 
 void events_are_counted(void **) {
     Folder folder;
-    Trace trace = generate({.kind = "phases", .requests = 200'000, .objects = 300, .writes = 0.5,
-                            .seed = seed});
+    Trace trace = generate(
+        {.kind = "phases", .requests = 200'000, .objects = 300, .writes = 0.5, .seed = seed});
     for (const char *policy : {"default", "adaptive-001"}) {
         RunOptions options;
         options.l1 = 200;
@@ -497,8 +498,8 @@ void optimistic_moves_are_not_waited_for(void **) {
     RunResult blocking = run(trace, options);
 
     for (const RunResult *r : {&optimistic, &blocking}) {
-        double moving = static_cast<double>(r->moved[1] + r->aborts) /
-                        static_cast<double>(r->accesses);
+        double moving =
+            static_cast<double>(r->moved[1] + r->aborts) / static_cast<double>(r->accesses);
         assert_conserved(trace, *r);
         print_message("# moving %.4f, P99 %lu, P99.9 %lu ns, %lu copied again, %lu aborts\n",
                       moving, r->times.p99(), r->times.p999(), r->copied_again, r->aborts);

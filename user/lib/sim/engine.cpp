@@ -47,9 +47,9 @@ Cache::Cache(Engine &owner, uint32_t objects, const RunOptions &options) : held_
     constexpr uint32_t most = 1u << DS_TOKEN_INDEX_BITS;
 
     if (objects > most)
-        throw Failure({EINVAL,
-                       "The token cache has no indices for " + std::to_string(objects) + " objects.",
-                       "Use a trace of at most " + std::to_string(most) + " objects.", false});
+        throw Failure(
+            {EINVAL, "The token cache has no indices for " + std::to_string(objects) + " objects.",
+             "Use a trace of at most " + std::to_string(most) + " objects.", false});
     if (int rc = ds_cache_init(&held_.cache, std::max(1u, objects), options.l1,
                                mode_of(options.policy), options.l2, DS_L2_ANYWHERE);
         rc)
@@ -258,8 +258,8 @@ void Engine::tick(uint64_t now) {
     ds_policy_params &params = cache_->policy.base->params;
     uint64_t uses = result_.accesses, l1 = result_.found[1], l2 = result_.found[2];
     uint64_t bytes = model_.pcie().bytes, time = now - load_then_.at_ns;
-    uint64_t capacity = static_cast<uint64_t>(static_cast<double>(time) *
-                                              options_.times.pcie_bytes_per_ns);
+    uint64_t capacity =
+        static_cast<uint64_t>(static_cast<double>(time) * options_.times.pcie_bytes_per_ns);
     ds_policy_load load{
         .dma = per_mille(bytes - load_then_.pcie_bytes, capacity),
         .l1 = per_mille(l1 - load_then_.l1, uses - load_then_.uses),

@@ -110,16 +110,16 @@ private:
     /// before it leaves. The last one was asked for, or is idle.
     struct Change {
         ds_cache_change moves;
-        uint32_t waiters;   // a list
-        uint64_t fetched;   // when a batch has the token at hand; else 0
-        uint8_t tries;      // copies that a write made void
-        bool idle;          // of L1 or L2: only leaves
-        bool copied;        // its copy is under way
-        bool over;          // given up before its event
+        uint32_t waiters;  // a list
+        uint64_t fetched;  // when a batch has the token at hand; else 0
+        uint8_t tries;     // copies that a write made void
+        bool idle;         // of L1 or L2: only leaves
+        bool copied;       // its copy is under way
+        bool over;         // given up before its event
     };
     struct Event {
         uint64_t time;
-        uint64_t order;  // of equal times
+        uint64_t order;   // of equal times
         uint32_t change;  // none: the timer of the batch
 
         bool operator>(const Event &other) const {
@@ -183,9 +183,9 @@ private:
     Arrivals arrivals_;
     RunResult result_;
 
-    std::vector<uint8_t> classes_;    // by object; empty: all are tokens
-    std::vector<uint32_t> tokens_;    // by object; 0: there is none
-    std::vector<uint32_t> objects_;   // by index of the token
+    std::vector<uint8_t> classes_;      // by object; empty: all are tokens
+    std::vector<uint32_t> tokens_;      // by object; 0: there is none
+    std::vector<uint32_t> objects_;     // by index of the token
     std::vector<uint32_t> changes_of_;  // by index of the token
 
     std::vector<Change> changes_;

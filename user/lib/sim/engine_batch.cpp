@@ -131,8 +131,7 @@ int Batch::install(const ds_batch_item &item) {
     Engine &engine = engine_;
     u64 word = 0;
 
-    if (ds_token_find(&engine.cache_->table, item.token, &word) ||
-        !ds_word_same(word, item.word))
+    if (ds_token_find(&engine.cache_->table, item.token, &word) || !ds_word_same(word, item.word))
         return -ESTALE;
     uint32_t number = engine.begin_change(item.token);
     if (number == Engine::none)

@@ -101,8 +101,8 @@ uint64_t Engine::send_away(const Change &change, uint64_t now) {
         if (!is_copied(move))
             continue;
         result_.copies++;
-        until = std::max(until, model_.copy(move.from, move.move.to,
-                                            bytes_of_token(move.move.token), now));
+        until = std::max(
+            until, model_.copy(move.from, move.move.to, bytes_of_token(move.move.token), now));
     }
     return until;
 }
@@ -190,8 +190,8 @@ uint64_t Engine::copy_again(Change &change, uint64_t now) {
         ds_move_copy(&cache_->table, &move.move);
         result_.copies++;
         result_.copied_again++;
-        until = std::max(until, model_.copy(move.from, move.move.to,
-                                            bytes_of_token(move.move.token), now));
+        until = std::max(
+            until, model_.copy(move.from, move.move.to, bytes_of_token(move.move.token), now));
     }
     return until;
 }

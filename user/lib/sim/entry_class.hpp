@@ -14,7 +14,7 @@ namespace ds::sim {
 
 struct EntryClass {
     std::string_view name;
-    uint32_t bytes;    ///< that an access or a move carries
+    uint32_t bytes;     ///< that an access or a move carries
     bool in_l1, in_l2;  ///< L3 is everybody's home
 };
 

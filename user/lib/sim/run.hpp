@@ -29,9 +29,9 @@ struct RunOptions {
     Mode mode = Mode::optimistic;
     uint32_t l1 = 8192;                   ///< entries
     uint32_t l2 = 64;                     ///< pages of 16 KiB; 0: there is none
-    std::optional<uint32_t> writes;        ///< percent of the accesses; else as the trace says
-    double rate = 10;                      ///< requests in a microsecond, evenly
-    std::optional<uint32_t> outstanding;   ///< if given: so many are under way, at no fixed rate
+    std::optional<uint32_t> writes;       ///< percent of the accesses; else as the trace says
+    double rate = 10;                     ///< requests in a microsecond, evenly
+    std::optional<uint32_t> outstanding;  ///< if given: so many are under way, at no fixed rate
     uint64_t seed = 1;
     TierTimes times;
     ClassShares classes;

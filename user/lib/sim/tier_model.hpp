@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The three tiers in virtual time: how long an access or a copy takes, and what goes over the links.
+// The three tiers in virtual time: how long an access or a copy takes, and what goes over the
+// links.
 #pragma once
 
 #include <cstdint>

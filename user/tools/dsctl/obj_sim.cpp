@@ -86,9 +86,7 @@ std::vector<Param> with_run(std::vector<Param> params, bool lists) {
          .value = "LIST",
          .help = "in ns, as l1=5,l2=170:410: always, or median and P99; also l3_read, l3_write, "
                  "expand"},
-        {.name = "--bandwidth",
-         .value = "LIST",
-         .help = "in bytes a ns, as cxl=37,pcie=16"},
+        {.name = "--bandwidth", .value = "LIST", .help = "in bytes a ns, as cxl=37,pcie=16"},
         {.name = "--classes",
          .value = "LIST",
          .help = "what objects are, in percent, as token:60,wqe:40; also doorbell, qp, index, "

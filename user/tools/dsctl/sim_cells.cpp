@@ -124,10 +124,8 @@ const std::vector<Axis> &axes() {
          [](RunOptions &o, const std::string &text) { o.l1 = small_number_of("--l1", text); }},
         {"--l2",
          [](RunOptions &o, const std::string &text) { o.l2 = small_number_of("--l2", text); }},
-        {"--writes",
-         [](RunOptions &o, const std::string &text) {
-             o.writes = small_number_of("--writes", text);
-         }},
+        {"--writes", [](RunOptions &o,
+                        const std::string &text) { o.writes = small_number_of("--writes", text); }},
         {"--batch",
          [](RunOptions &o, const std::string &text) {
              or_error([&] { o.set("PREFETCH_BATCH_THRESHOLD", number_of("--batch", text)); });

@@ -36,8 +36,8 @@ double seconds_of(Action &&action) {
 RunResult run(Call &call, const Trace &trace, const RunOptions &options, EventLog *events) {
     Progress progress(call.settings, "run", trace.requests.size(), Progress::Unit::operations);
     std::atomic<uint64_t> done = 0;
-    auto result = std::async(std::launch::async,
-                             [&] { return ds::sim::run(trace, options, events, &done); });
+    auto result =
+        std::async(std::launch::async, [&] { return ds::sim::run(trace, options, events, &done); });
 
     while (result.wait_for(std::chrono::milliseconds(100)) != std::future_status::ready)
         progress.update(done);
@@ -95,14 +95,14 @@ void print_fields(Call &call, const RunResult &result, const std::optional<Timin
     std::vector<std::pair<std::string, Cell>> fields{
         {"accesses", std::to_string(result.accesses)},
         {"found in", format("L1 %.2f %%, L2 %.2f %%, L3 %.2f %%", share(1), share(2), share(3))},
-        {"access time", format("%.1f ns on average, P50 %llu, P99 %llu, P99.9 %llu ns",
-                               result.times.mean(), 0ULL + result.times.p50(),
-                               0ULL + result.times.p99(), 0ULL + result.times.p999())},
+        {"access time",
+         format("%.1f ns on average, P50 %llu, P99 %llu, P99.9 %llu ns", result.times.mean(),
+                0ULL + result.times.p50(), 0ULL + result.times.p99(), 0ULL + result.times.p999())},
         {"waited", std::to_string(result.waits)},
         {"moved", format("%llu to L1, %llu to L2, %llu home", 0ULL + result.moved[1],
                          0ULL + result.moved[2], 0ULL + result.moved[3])},
-        {"copied again", format("%llu, %llu moves aborted", 0ULL + result.copied_again,
-                                0ULL + result.aborts)},
+        {"copied again",
+         format("%llu, %llu moves aborted", 0ULL + result.copied_again, 0ULL + result.aborts)},
         {"DMA, CXL", traffic_text(result.cxl)},
         {"DMA, PCIe", traffic_text(result.pcie)},
         {"thresholds", format("%llu changes", 0ULL + result.threshold_changes)},
@@ -126,7 +126,8 @@ Exit sim_run(Call &call) {
         throw usage("a run has one value of each option", "use dsctl sim sweep for lists");
     Trace trace = trace_of(call, file);
     if (call.has("--events"))
-        events.emplace(or_error([&] { return EventLog::create(call.text("--events")).or_throw(); }));
+        events.emplace(
+            or_error([&] { return EventLog::create(call.text("--events")).or_throw(); }));
     RunResult result = run(call, trace, cells[0], events ? &*events : nullptr);
     if (events)
         or_error([&] { events->finish().or_throw(); });
