@@ -7,12 +7,11 @@
 #define DS_POLICY_EPOCHS_PER_CAPACITY	6
 #define DS_POLICY_GHOST_MOST		2u	/* keys for a slot */
 #define DS_POLICY_BYTES			14	/* for a slot, in all */
-#define DS_POLICY_SOON			8	/* epochs, S3FIFO */
+#define DS_POLICY_SOON			10	/* epochs, S3FIFO */
+#define DS_POLICY_SOON_SHORT		5
 #define DS_POLICY_LOOK			64	/* slots, for a forgotten one */
-#define DS_POLICY_SHARE_ONE		1024
 #define DS_POLICY_SHARE_MIN		20
 #define DS_POLICY_SHARE_FIRST		154
-#define DS_POLICY_SHARE_MAX		205
 
 static_assert(sizeof(struct ds_policy_slot) == 8, "of the 14 bytes that a slot may have");
 static_assert((DS_SLOT_USED << 8) == DS_POLICY_KEYS, "a key fits");
@@ -26,9 +25,10 @@ static void ds_policy_size_staging(struct ds_policy *p)
 	if (p->left_used * 64 < p->left)
 		p->share = max(p->share * 3 / 4, (u32)DS_POLICY_SHARE_MIN);
 	else if (p->left_used * 16 > p->left)
-		p->share = min(p->share * 5 / 4, (u32)DS_POLICY_SHARE_MAX);
+		p->share = min(p->share * 5 / 4, DS_SHADOW_SHARE_MAX);
 	p->left /= 2;
 	p->left_used /= 2;
+	ds_shadow_set_guests(&p->shadow, p->share);
 }
 
 /* ---- the rule in use ---- */
@@ -40,16 +40,19 @@ static void ds_policy_set_window(struct ds_policy *p)
 		p->window = p->capacity;
 		break;
 	case DS_RULE_S3FIFO:
-		p->window = p->capacity * 3 / 20;
+		p->window = (u32)((u64)p->capacity * 18 / 100);
+		break;
+	case DS_RULE_S3FIFO_SHORT:
+		p->window = p->capacity / 20;
 		break;
 	default:
-		p->window = max((u32)((u64)p->capacity * p->share / DS_POLICY_SHARE_ONE), 2u);
+		p->window = max((u32)((u64)p->capacity * p->share / DS_SHADOW_SHARE_ONE), 2u);
 	}
 }
 
-static void ds_policy_sample(struct ds_policy *p, u64 hash)
+static void ds_policy_sample(struct ds_policy *p, u64 hash, bool hit)
 {
-	enum ds_rule rule = ds_shadow_access(&p->shadow, hash, p->rule);
+	enum ds_rule rule = ds_shadow_access(&p->shadow, hash, p->rule, hit);
 
 	if (rule == p->rule)
 		return;
@@ -74,7 +77,7 @@ static void ds_policy_hear(struct ds_policy *p)
 	while (p->ring_tail != head) {
 		slot = READ_ONCE(p->ring[p->ring_tail++ % DS_POLICY_RING]);
 		if (ds_policy_used(p, slot))
-			ds_policy_sample(p, ds_policy_hash(ds_policy_key(p, slot)));
+			ds_policy_sample(p, ds_policy_hash(ds_policy_key(p, slot)), true);
 	}
 }
 
@@ -107,6 +110,8 @@ static bool ds_policy_returns(struct ds_policy *p, u32 age)
 		return false;
 	case DS_RULE_S3FIFO:
 		return age <= DS_POLICY_SOON;
+	case DS_RULE_S3FIFO_SHORT:
+		return age <= DS_POLICY_SOON_SHORT;
 	default:
 		return age < ds_policy_main_age(p);
 	}
@@ -155,7 +160,7 @@ static bool ds_policy_admit(struct ds_policy *p, u64 hash)
 {
 	ds_policy_hear(p);
 	if (ds_policy_is_sampled(p, hash))
-		ds_policy_sample(p, hash);
+		ds_policy_sample(p, hash, false);
 	ds_policy_count_miss(p);
 	return ds_policy_returns(p, ds_ghost_take(&p->ghost, hash, p->epoch));
 }
@@ -222,9 +227,17 @@ int ds_policy_pin(struct ds_policy *p, u32 slot, bool pinned)
 
 /* ---- memory ---- */
 
+/* A sample costs a time that grows with the size, which few samples in a small cache make up for. */
+static u32 ds_policy_shadow_size(u32 capacity)
+{
+	u32 size = min(1u << (ilog2(capacity) + 2) / 2, capacity / 8);
+
+	return min(max(size, DS_SHADOW_MIN), DS_SHADOW_MAX);
+}
+
 static int ds_policy_init_default(struct ds_policy *p)
 {
-	u32 i, size = min(max(p->capacity / 8, DS_SHADOW_MIN), DS_SHADOW_MAX);
+	u32 i, size = ds_policy_shadow_size(p->capacity);
 	u64 rest = sizeof(*p) + (u64)p->capacity * sizeof(*p->slots) + ds_shadow_bytes(size);
 	u64 budget = max((u64)p->capacity * DS_POLICY_BYTES, rest);
 	u32 ghost = min((u32)((budget - rest) / sizeof(u16)), DS_POLICY_GHOST_MOST * p->capacity);
@@ -235,10 +248,14 @@ static int ds_policy_init_default(struct ds_policy *p)
 		p->main[i] = DS_POLICY_NONE;
 	p->sampled = (u32)(((u64)size << 32) / p->capacity);
 	p->share = DS_POLICY_SHARE_FIRST;
-	p->rule = DS_RULE_LIRS;
+	p->rule = DS_RULE_S3FIFO;
 	ds_policy_set_window(p);
 	err = ds_ghost_init(&p->ghost, max(ghost, p->capacity / 2));
-	return err ? err : ds_shadow_init(&p->shadow, size);
+	if (!err)
+		err = ds_shadow_init(&p->shadow, size);
+	if (!err)
+		ds_shadow_set_guests(&p->shadow, p->share);
+	return err;
 }
 
 int ds_policy_init(struct ds_policy *p, u32 capacity, u32 mode)

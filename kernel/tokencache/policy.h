@@ -8,7 +8,7 @@
  *	slots	key, next slot of its queue, uses and last use		8 bytes each
  *	queues	staging, and main in lists by epoch of last use (policy_queue.h)
  *	ghost	keys that left, with the epoch of their last use	4 bytes a slot
- *	shadow	small caches that try the rules on a sample		1.6 bytes or less
+ *	shadow	small caches that try the rules on a sample		1 byte or less
  *
  * and from 512 slots on 14 bytes a slot in all: in a small L1 the ghost gets less.
  *
@@ -19,9 +19,10 @@
  * main if it was there a short time ago; the rule says how short, and who leaves:
  *
  *  CLOCK	there is only staging: what was used goes round again.
- *  S3FIFO	staging is 15 %: who was used twice there, or comes back within an
- *		epoch or eight, goes to main, where each use is worth one more round:
+ *  S3FIFO	staging is 18 %: who was used twice there, or comes back within an
+ *		epoch or ten, goes to main, where each use is worth one more round:
  *		LFU, oldest first, and ageing.
+ *  S3FIFO_SHORT	the same with 5 % and five epochs.
  *  LIRS	main keeps who is used at the shortest distances: one that comes back
  *		after a shorter time than main's oldest was not used takes its place.
  *		Staging is 2 to 20 %, more while uses happen there.

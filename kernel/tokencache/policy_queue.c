@@ -163,7 +163,8 @@ static void ds_policy_again(struct ds_policy *p, u32 slot, u32 age)
 		ds_policy_move(p, slot, false, 0);
 		break;
 	case DS_RULE_S3FIFO:
-		ds_policy_recount(p, slot, min(uses, 3u) - 1);
+	case DS_RULE_S3FIFO_SHORT:
+		ds_policy_recount(p, slot, uses - 1);
 		ds_policy_enqueue(p, slot, p->epoch);
 		break;
 	default:
@@ -229,6 +230,7 @@ static inline bool ds_policy_main_has_room(const struct ds_policy *p)
 /* The oldest leaves, or goes on. The slot, or DS_POLICY_NONE. */
 static u32 ds_policy_step_staging(struct ds_policy *p, bool must_leave)
 {
+	bool twice = p->rule == DS_RULE_S3FIFO || p->rule == DS_RULE_S3FIFO_SHORT;
 	u32 slot = ds_policy_pop(p, &p->staging), uses;
 
 	if (!ds_policy_used(p, slot)) {
@@ -245,9 +247,9 @@ static u32 ds_policy_step_staging(struct ds_policy *p, bool must_leave)
 		ds_policy_move(p, slot, true, ds_policy_last_use(p, slot));
 		return DS_POLICY_NONE;
 	}
-	if (must_leave || !uses || (p->rule == DS_RULE_S3FIFO && uses == 1))
+	if (must_leave || !uses || (twice && uses == 1))
 		return ds_policy_evict(p, slot);
-	ds_policy_move(p, slot, p->rule == DS_RULE_S3FIFO, p->epoch);
+	ds_policy_move(p, slot, twice, p->epoch);
 	return DS_POLICY_NONE;
 }
 

@@ -15,30 +15,40 @@
 
 /* ---- lists ---- */
 
-static inline u32 ds_shadow_staging(u32 size)
+/* Of S3FIFO, of either kind. */
+static inline u32 ds_shadow_staging(u32 size, enum ds_shadow_list staging)
 {
-	return max(size * 3 / 20, 1u);
+	return max(size * (staging == DS_SHADOW_STAGING ? 18 : 5) / 100, 1u);
 }
 
-static inline u32 ds_shadow_guests(u32 size)
+static inline u32 ds_shadow_ghost(u32 size, enum ds_shadow_list ghost)
 {
-	return max(size / 50, 2u);
+	return ghost == DS_SHADOW_GHOST ? size : size * 4 / 5;
 }
 
+static inline u32 ds_shadow_guests(u32 size, u32 share)
+{
+	return max(size * share / DS_SHADOW_SHARE_ONE, 2u);
+}
+
+/* One more where one comes before another leaves. */
 static u32 ds_shadow_room(u32 size, enum ds_shadow_list list)
 {
 	switch (list) {
 	case DS_SHADOW_STAGING:
-		return ds_shadow_staging(size);
+	case DS_SHADOW_SHORT_STAGING:
+		return ds_shadow_staging(size, list);
 	case DS_SHADOW_CLOCK:
 	case DS_SHADOW_MAIN:
+	case DS_SHADOW_SHORT_MAIN:
 		return size;
 	case DS_SHADOW_GHOST:
-		return size + 1;	/* one is in while another leaves */
+	case DS_SHADOW_SHORT_GHOST:
+		return ds_shadow_ghost(size, list) + 1;
 	case DS_SHADOW_STACK:
 		return 3 * size + 1;
 	default:
-		return ds_shadow_guests(size) + 1;
+		return ds_shadow_guests(size, DS_SHADOW_SHARE_MAX) + 1;
 	}
 }
 
@@ -107,7 +117,7 @@ static bool ds_shadow_clock(struct ds_shadow *s, u32 print)
 	return false;
 }
 
-/* ---- S3FIFO ---- */
+/* ---- S3FIFO, of either kind: @staging, and the two lists behind it ---- */
 
 static bool ds_shadow_use(struct ds_shadow *s, enum ds_shadow_list list, u32 print)
 {
@@ -120,44 +130,45 @@ static bool ds_shadow_use(struct ds_shadow *s, enum ds_shadow_list list, u32 pri
 }
 
 /* The oldest of a queue goes on, or leaves. */
-static void ds_shadow_step(struct ds_shadow *s, enum ds_shadow_list list)
+static void ds_shadow_step(struct ds_shadow *s, enum ds_shadow_list staging, bool staged)
 {
-	u16 entry = ds_shadow_remove(s, list, 0);
+	enum ds_shadow_list main = staging + 1, ghost = staging + 2;
+	u16 entry = ds_shadow_remove(s, staged ? staging : main, 0);
 	u32 print = entry >> DS_SHADOW_PRINT_SHIFT, uses = entry & DS_SHADOW_STATE;
-	bool staged = list == DS_SHADOW_STAGING;
-	u32 kept = s->lists[DS_SHADOW_MAIN].count + ds_shadow_staging(s->size);
+	u32 kept = s->lists[main].count + ds_shadow_staging(s->size, staging);
 
 	if (staged ? uses > 1 || kept < s->size : uses > 0) {
-		ds_shadow_push(s, DS_SHADOW_MAIN, print, staged ? 0 : uses - 1);
+		ds_shadow_push(s, main, print, staged ? 0 : uses - 1);
 		return;
 	}
-	ds_shadow_push(s, DS_SHADOW_GHOST, print, 0);
-	if (s->lists[DS_SHADOW_GHOST].count > s->size)
-		ds_shadow_remove(s, DS_SHADOW_GHOST, 0);
+	ds_shadow_push(s, ghost, print, 0);
+	if (s->lists[ghost].count > ds_shadow_ghost(s->size, ghost))
+		ds_shadow_remove(s, ghost, 0);
 }
 
-static bool ds_shadow_s3fifo(struct ds_shadow *s, u32 print)
+static bool ds_shadow_s3fifo(struct ds_shadow *s, enum ds_shadow_list staging, u32 print)
 {
+	enum ds_shadow_list main = staging + 1, ghost = staging + 2;
 	u32 staged;
 	bool full;
 	int back;
 
-	if (ds_shadow_use(s, DS_SHADOW_STAGING, print) || ds_shadow_use(s, DS_SHADOW_MAIN, print))
+	if (ds_shadow_use(s, staging, print) || ds_shadow_use(s, main, print))
 		return true;
-	back = ds_shadow_find(s, DS_SHADOW_GHOST, print);
+	back = ds_shadow_find(s, ghost, print);
 	if (back >= 0)
-		ds_shadow_remove(s, DS_SHADOW_GHOST, back);
+		ds_shadow_remove(s, ghost, back);
 	for (;;) {
-		staged = s->lists[DS_SHADOW_STAGING].count;
-		full = staged + s->lists[DS_SHADOW_MAIN].count >= s->size;
-		if (back < 0 && staged >= ds_shadow_staging(s->size))
-			ds_shadow_step(s, DS_SHADOW_STAGING);
+		staged = s->lists[staging].count;
+		full = staged + s->lists[main].count >= s->size;
+		if (back < 0 && staged >= ds_shadow_staging(s->size, staging))
+			ds_shadow_step(s, staging, true);
 		else if (full)
-			ds_shadow_step(s, DS_SHADOW_MAIN);
+			ds_shadow_step(s, staging, false);
 		else
 			break;
 	}
-	ds_shadow_push(s, back >= 0 ? DS_SHADOW_MAIN : DS_SHADOW_STAGING, print, 0);
+	ds_shadow_push(s, back >= 0 ? main : staging, print, 0);
 	return false;
 }
 
@@ -176,15 +187,15 @@ static void ds_shadow_prune(struct ds_shadow *s)
 	memmove(stack, stack + i, s->lists[DS_SHADOW_STACK].count * sizeof(*stack));
 }
 
-/* To the top of the stack, as one that is kept; another is kept no longer. */
+/* To the top of the stack, as one that is kept; others are kept no longer. */
 static void ds_shadow_keep(struct ds_shadow *s, u32 print)
 {
-	u32 most = s->size - ds_shadow_guests(s->size);
+	u32 most = s->size - s->guests;
 
 	ds_shadow_push(s, DS_SHADOW_STACK, print, DS_SHADOW_KEPT);
 	s->kept++;
 	ds_shadow_prune(s);
-	if (s->kept > most) {
+	while (s->kept > most) {
 		ds_shadow_push(s, DS_SHADOW_GUESTS,
 			       ds_shadow_remove(s, DS_SHADOW_STACK, 0) >> DS_SHADOW_PRINT_SHIFT, 0);
 		s->kept--;
@@ -241,7 +252,7 @@ static bool ds_shadow_lirs(struct ds_shadow *s, u32 print)
 	else if (guest < 0)
 		ds_shadow_make_room(s);
 
-	if (in_stack >= 0 || s->kept + ds_shadow_guests(s->size) < s->size)
+	if (in_stack >= 0 || s->kept + s->guests < s->size)
 		ds_shadow_keep(s, print);
 	else
 		ds_shadow_guest(s, print);
@@ -251,50 +262,84 @@ static bool ds_shadow_lirs(struct ds_shadow *s, u32 print)
 
 /* ---- the contest ---- */
 
-/* Of two different ones. */
-static inline u32 *ds_shadow_apart(struct ds_shadow *s, u32 a, u32 b)
+/* @a is below @b. */
+static inline u32 *ds_shadow_pair(struct ds_shadow *s, u32 a, u32 b)
 {
-	return &s->apart[a + b - 1];
+	return &s->apart[b * (b - 1) / 2 + a];
+}
+
+static bool ds_shadow_is_better(struct ds_shadow *s, enum ds_rule a, enum ds_rule b)
+{
+	u64 more = s->hits[a] - s->hits[b];
+
+	return a != b && more >= 3 * DS_SHADOW_ONE &&
+		more * more > 8ull * DS_SHADOW_ONE * *ds_shadow_pair(s, min(a, b), max(a, b));
 }
 
 static enum ds_rule ds_shadow_judge(struct ds_shadow *s, enum ds_rule rule)
 {
 	enum ds_rule best = rule;
-	u64 more;
 	u32 i;
 
 	for (i = 0; i < DS_RULES; i++)
 		if (s->hits[i] > s->hits[best])
 			best = i;
-	more = s->hits[best] - s->hits[rule];
-	if (best != rule && (more < 3 * DS_SHADOW_ONE ||
-			     more * more <= 6ull * DS_SHADOW_ONE * *ds_shadow_apart(s, best, rule)))
+	if (!ds_shadow_is_better(s, best, rule))
 		best = rule;
-	for (i = 0; i < DS_RULES; i++) {
-		s->hits[i] -= s->hits[i] * 5 / 32;
-		s->apart[i] -= s->apart[i] * 5 / 32;
-	}
+	for (i = 0; i < ARRAY_SIZE(s->hits); i++)
+		s->hits[i] -= s->hits[i] * 3 / 64;
+	for (i = 0; i < ARRAY_SIZE(s->apart); i++)
+		s->apart[i] -= s->apart[i] * 3 / 64;
 	return best;
 }
 
-enum ds_rule ds_shadow_access(struct ds_shadow *s, u64 hash, enum ds_rule rule)
+static bool ds_shadow_is_misled(struct ds_shadow *s, enum ds_rule rule)
 {
-	u32 print = (u32)hash >> (DS_SHADOW_PRINT_SHIFT + 16);
-	bool hit[DS_RULES];
-	u32 i, j;
+	s->astray = s->misled > s->size / 4 && rule != DS_RULE_LIRS ? s->astray + 1 : 0;
+	s->misled = 0;
+	return s->astray == 2;
+}
+
+static void ds_shadow_forget(struct ds_shadow *s)
+{
+	s->astray = 0;
+	memset(s->hits, 0, sizeof(s->hits));
+	memset(s->apart, 0, sizeof(s->apart));
+}
+
+static void ds_shadow_play(struct ds_shadow *s, u32 print, bool *hit)
+{
+	u32 a, b;
 
 	hit[DS_RULE_CLOCK] = ds_shadow_clock(s, print);
-	hit[DS_RULE_S3FIFO] = ds_shadow_s3fifo(s, print);
+	hit[DS_RULE_S3FIFO] = ds_shadow_s3fifo(s, DS_SHADOW_STAGING, print);
+	hit[DS_RULE_S3FIFO_SHORT] = ds_shadow_s3fifo(s, DS_SHADOW_SHORT_STAGING, print);
 	hit[DS_RULE_LIRS] = ds_shadow_lirs(s, print);
-	for (i = 0; i < DS_RULES; i++) {
-		s->hits[i] += hit[i] * DS_SHADOW_ONE;
-		for (j = 0; j < i; j++)
-			*ds_shadow_apart(s, i, j) += (hit[i] != hit[j]) * DS_SHADOW_ONE;
+	for (b = 0; b < DS_RULES; b++) {
+		s->hits[b] += hit[b] * DS_SHADOW_ONE;
+		for (a = 0; a < b; a++)
+			*ds_shadow_pair(s, a, b) += (hit[a] != hit[b]) * DS_SHADOW_ONE;
 	}
+}
+
+enum ds_rule ds_shadow_access(struct ds_shadow *s, u64 hash, enum ds_rule rule, bool hit)
+{
+	bool hits[DS_RULES];
+
+	ds_shadow_play(s, (u32)hash >> (DS_SHADOW_PRINT_SHIFT + 16), hits);
+	s->misled += hits[rule] && !hit;
 	if (++s->samples < s->size)
 		return rule;
 	s->samples = 0;
-	return ds_shadow_judge(s, rule);
+	if (!ds_shadow_is_misled(s, rule))
+		return ds_shadow_judge(s, rule);
+	ds_shadow_forget(s);
+	return DS_RULE_LIRS;
+}
+
+void ds_shadow_set_guests(struct ds_shadow *s, u32 share)
+{
+	s->guests = (u16)ds_shadow_guests(s->size, share);
 }
 
 /* ---- memory ---- */
@@ -314,6 +359,7 @@ int ds_shadow_init(struct ds_shadow *s, u32 size)
 
 	memset(s, 0, sizeof(*s));
 	s->size = (u16)size;
+	ds_shadow_set_guests(s, 0);
 	for (list = 0; list < DS_SHADOW_LISTS; list++) {
 		s->lists[list].first = (u16)first;
 		first += ds_shadow_room(size, list);

@@ -8,15 +8,24 @@
  * others, 2017). All see the same keys, so their difference is known much better than
  * their hit ratios.
  *
- *  CLOCK	what was used while it went round stays (Corbato, 1968)
- *  S3FIFO	what was used twice in a short queue, or comes back soon after it,
- *		goes to a long one (Yang and others, 2023)
- *  LIRS	what comes back sooner than the longest unused one of those that are
- *		kept takes its place (Jiang and Zhang, 2002)
+ *  CLOCK		what was used while it went round stays (Corbato, 1968)
+ *  S3FIFO		what was used twice in a short queue, or comes back soon after
+ *			it, goes to a long one (Yang and others, 2023)
+ *  S3FIFO_SHORT	the same with a very short queue, for a skew that lasts
+ *  LIRS		what comes back sooner than the longest unused one of those
+ *			that are kept takes its place (Jiang and Zhang, 2002)
  *
  * A rule replaces the one in use if it hit more often by 3 and by more than chance:
- * by the square root of 6 times the accesses where both differed. Older accesses
- * count less: half after 4 times as many samples as a miniature has entries.
+ * by the square root of 8 times the accesses where both differed. Older accesses
+ * count less: half after 14 times as many samples as a miniature has entries. So
+ * rules that are nearly as good do not take turns, and one that is much better is
+ * found out in less than two turns of a loop.
+ *
+ * The sample of a loop that is a little longer than the cache may be shorter than a
+ * miniature: then all of these hit always, and the cache may never. So it is told
+ * how the cache itself did. If a miniature of the rule in use was wrong in a quarter
+ * of the samples, twice in a row, nothing of what is known is worth anything, and
+ * LIRS is used, which does least harm.
  *
  * An entry is 14 bits of a key's hash and 2 of what it is. Searches are linear, which
  * is cheap as there are at most DS_SHADOW_MAX and few accesses are in the sample.
@@ -27,23 +36,29 @@
 
 #include "../shim.h"
 
-#define DS_SHADOW_MAX	128u	/* entries of a miniature */
-#define DS_SHADOW_MIN	8u
+#define DS_SHADOW_MAX		256u	/* entries of a miniature */
+#define DS_SHADOW_MIN		8u
+#define DS_SHADOW_SHARE_ONE	1024u
+#define DS_SHADOW_SHARE_MAX	205u
 
 enum ds_rule {
 	DS_RULE_CLOCK,
 	DS_RULE_S3FIFO,
+	DS_RULE_S3FIFO_SHORT,
 	DS_RULE_LIRS,
 	DS_RULES
 };
 
 enum ds_shadow_list {
 	DS_SHADOW_CLOCK,
-	DS_SHADOW_STAGING,	/* of S3FIFO, as the two below; the oldest is first */
+	DS_SHADOW_STAGING,		/* of S3FIFO, as the two below; the oldest is first */
 	DS_SHADOW_MAIN,
 	DS_SHADOW_GHOST,
-	DS_SHADOW_STACK,	/* of LIRS: in the order of last use; residents and others */
-	DS_SHADOW_GUESTS,	/* of LIRS: residents that are not kept */
+	DS_SHADOW_SHORT_STAGING,	/* of S3FIFO_SHORT, in the same order */
+	DS_SHADOW_SHORT_MAIN,
+	DS_SHADOW_SHORT_GHOST,
+	DS_SHADOW_STACK,		/* of LIRS: in the order of last use; residents and others */
+	DS_SHADOW_GUESTS,		/* of LIRS: residents that are not kept */
 	DS_SHADOW_LISTS
 };
 
@@ -54,9 +69,12 @@ enum ds_shadow_list {
  * @size: entries of a miniature
  * @hand: of CLOCK
  * @kept: of LIRS, in the stack
+ * @guests: of LIRS, when it is full
  * @samples: since the last judgement
+ * @misled: of these, hits of the miniature of the rule in use where the cache missed
+ * @astray: judgements in a row before which they were many
  * @hits: of each rule, 64 for one; older ones count less
- * @apart: accesses where two of them differed, likewise: 0 and 1, 0 and 2, 1 and 2
+ * @apart: accesses where two of them differed, likewise, by pair
  */
 struct ds_shadow {
 	u16 *memory;
@@ -67,9 +85,12 @@ struct ds_shadow {
 	u16 size;
 	u16 hand;
 	u16 kept;
+	u16 guests;
 	u16 samples;
+	u16 misled;
+	u16 astray;
 	u32 hits[DS_RULES];
-	u32 apart[DS_RULES];
+	u32 apart[DS_RULES * (DS_RULES - 1) / 2];
 };
 
 /**
@@ -87,10 +108,14 @@ void ds_shadow_destroy(struct ds_shadow *s);
  * @s: the miniatures
  * @hash: of the key
  * @rule: in use
+ * @hit: what the cache itself did
  *
  * Return: the rule to use
  */
-enum ds_rule ds_shadow_access(struct ds_shadow *s, u64 hash, enum ds_rule rule);
+enum ds_rule ds_shadow_access(struct ds_shadow *s, u64 hash, enum ds_rule rule, bool hit);
+
+/* LIRS does not keep so many of DS_SHADOW_SHARE_ONE, at most DS_SHADOW_SHARE_MAX. */
+void ds_shadow_set_guests(struct ds_shadow *s, u32 share);
 
 /* Bytes of @memory for miniatures of this size. */
 u64 ds_shadow_bytes(u32 size);
