@@ -46,7 +46,7 @@ static u32 ds_shadow_room(u32 size, enum ds_shadow_list list)
 	case DS_SHADOW_SHORT_GHOST:
 		return ds_shadow_ghost(size, list) + 1;
 	case DS_SHADOW_STACK:
-		return 3 * size + 1;
+		return 4 * size + 1;
 	default:
 		return ds_shadow_guests(size, DS_SHADOW_SHARE_MAX) + 1;
 	}
@@ -230,7 +230,7 @@ static void ds_shadow_trim(struct ds_shadow *s)
 	const u16 *stack = ds_shadow_list(s, DS_SHADOW_STACK);
 	u32 i = 0;
 
-	if (s->lists[DS_SHADOW_STACK].count <= 3u * s->size)
+	if (s->lists[DS_SHADOW_STACK].count <= 4u * s->size)
 		return;
 	while ((stack[i] & DS_SHADOW_STATE) != DS_SHADOW_GONE)
 		i++;
