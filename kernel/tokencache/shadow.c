@@ -276,6 +276,21 @@ static bool ds_shadow_is_better(struct ds_shadow *s, enum ds_rule a, enum ds_rul
 		more * more > 8ull * DS_SHADOW_ONE * *ds_shadow_pair(s, min(a, b), max(a, b));
 }
 
+/* No lead is so large that it takes long to be lost. */
+static void ds_shadow_bound(struct ds_shadow *s, enum ds_rule rule)
+{
+	u32 most = s->size * DS_SHADOW_ONE / 8, i, lead, *apart;
+
+	for (i = 0; i < DS_RULES; i++) {
+		if (s->hits[rule] <= s->hits[i] + most)
+			continue;
+		lead = s->hits[rule] - s->hits[i];
+		apart = ds_shadow_pair(s, min(i, (u32)rule), max(i, (u32)rule));
+		*apart = (u32)((u64)*apart * most / lead);
+		s->hits[i] += lead - most;
+	}
+}
+
 static enum ds_rule ds_shadow_judge(struct ds_shadow *s, enum ds_rule rule)
 {
 	enum ds_rule best = rule;
@@ -290,6 +305,7 @@ static enum ds_rule ds_shadow_judge(struct ds_shadow *s, enum ds_rule rule)
 		s->hits[i] -= s->hits[i] * 3 / 64;
 	for (i = 0; i < ARRAY_SIZE(s->apart); i++)
 		s->apart[i] -= s->apart[i] * 3 / 64;
+	ds_shadow_bound(s, best);
 	return best;
 }
 

@@ -18,8 +18,9 @@
  * A rule replaces the one in use if it hit more often by 3 and by more than chance:
  * by the square root of 8 times the accesses where both differed. Older accesses
  * count less: half after 14 times as many samples as a miniature has entries. So
- * rules that are nearly as good do not take turns, and one that is much better is
- * found out in less than two turns of a loop.
+ * rules that are nearly as good do not take turns. No rule is ahead by more than an
+ * eighth of as many accesses as a miniature has entries, so that it loses its lead
+ * soon when the load changes.
  *
  * The sample of a loop that is a little longer than the cache may be shorter than a
  * miniature: then all of these hit always, and the cache may never. So it is told
