@@ -25,6 +25,11 @@ int ds_policy_001_init(struct ds_policy *p, bool adaptive)
 		.alpha = DS_POLICY_ALPHA,
 	};
 	b->adaptive = adaptive;
+	b->fit = 1;
+	if (adaptive) {
+		b->params.promote_to_l1_threshold = 1;
+		b->params.promote_to_l2_threshold = 1;
+	}
 	b->random = 1;
 	b->halve_at = ~0ull;
 	return ds_sketch_init(&b->sketch, p->capacity);
@@ -43,11 +48,41 @@ u64 ds_policy_001_bytes(const struct ds_policy *p)
 
 /* ---- ageing ---- */
 
+static void ds_policy_count_heat(struct ds_policy_001 *b, u32 heat)
+{
+	if (heat)
+		b->heats[ilog2(heat)]++;
+}
+
 static void ds_policy_halve_slot(struct ds_policy *p, u32 slot)
 {
 	u8 *heat = &p->slots[slot].heat;
 
+	if (p->slots[slot].key_high & DS_SLOT_USED)
+		ds_policy_count_heat(p->base, READ_ONCE(*heat));
 	WRITE_ONCE(*heat, READ_ONCE(*heat) / 2);
+}
+
+/* A row is enough to count those that are not in L1. */
+static void ds_policy_halve_word(struct ds_policy_001 *b, u32 word)
+{
+	u32 i;
+
+	for (i = 0; i < 8 && word < b->sketch.width / 8; i++)
+		ds_policy_count_heat(b, b->sketch.counters[word * 8 + i]);
+	ds_sketch_halve(&b->sketch, word);
+}
+
+/* The lowest heat of the hottest ones that fit into L1. */
+static void ds_policy_fit(struct ds_policy *p)
+{
+	struct ds_policy_001 *b = p->base;
+	u32 i = DS_POLICY_HEATS, hot = 0;
+
+	while (i && hot + b->heats[i - 1] <= p->capacity)
+		hot += b->heats[--i];
+	b->fit = 1u << min(i, DS_POLICY_HEATS - 1u);
+	memset(b->heats, 0, sizeof(b->heats));
 }
 
 /* A slot counts as a word. */
@@ -61,26 +96,29 @@ static void ds_policy_halve_some(struct ds_policy *p)
 		if (b->halve_at < p->capacity)
 			ds_policy_halve_slot(p, (u32)b->halve_at);
 		else
-			ds_sketch_halve(&b->sketch, (u32)(b->halve_at - p->capacity));
+			ds_policy_halve_word(b, (u32)(b->halve_at - p->capacity));
+		if (b->halve_at == end - 1)
+			ds_policy_fit(p);
 	}
 }
 
-static void ds_policy_scale_thresholds(struct ds_policy_params *params, bool up)
+static void ds_policy_scale_thresholds(struct ds_policy_001 *b, bool up)
 {
-	u32 *l1 = &params->promote_to_l1_threshold, *l2 = &params->promote_to_l2_threshold;
+	u32 *l1 = &b->params.promote_to_l1_threshold, *l2 = &b->params.promote_to_l2_threshold;
 
-	*l1 = up ? min(*l1 * 2, (u32)DS_POLICY_PROMOTE_TO_L1_THRESHOLD) : max(*l1 / 2, 1u);
+	*l1 = up ? min(*l1 * 2, b->fit) : max(*l1 / 2, 1u);
 	*l2 = up ? min(*l2 * 2, (u32)DS_POLICY_PROMOTE_TO_L2_THRESHOLD) : max(*l2 / 2, 1u);
+	*l2 = min(*l2, *l1);
 }
 
 /* The two rules of 001; the first one wins. */
-static void ds_policy_adapt(struct ds_policy_params *params, const struct ds_policy_load *load)
+static void ds_policy_adapt(struct ds_policy_001 *b, const struct ds_policy_load *load)
 {
 	if (load->dma >= DS_POLICY_DMA_SATURATED && load->l2 < DS_POLICY_L2_SELDOM)
-		ds_policy_scale_thresholds(params, true);
+		ds_policy_scale_thresholds(b, true);
 	else if (load->dma < DS_POLICY_DMA_RELAXED && load->l1 < DS_POLICY_L1_SELDOM &&
 		 load->cpu >= DS_POLICY_CPU_BUSY)
-		ds_policy_scale_thresholds(params, false);
+		ds_policy_scale_thresholds(b, false);
 }
 
 bool ds_policy_tick(struct ds_policy *p, u64 now_ns, u64 uses, const struct ds_policy_load *load)
@@ -95,8 +133,9 @@ bool ds_policy_tick(struct ds_policy *p, u64 now_ns, u64 uses, const struct ds_p
 		return false;
 	b->uses = uses;
 	b->halve_at = 0;
+	memset(b->heats, 0, sizeof(b->heats));
 	if (b->adaptive)
-		ds_policy_adapt(&b->params, load);
+		ds_policy_adapt(b, load);
 	return true;
 }
 

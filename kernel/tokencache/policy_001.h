@@ -12,14 +12,16 @@
  *  demote	a token that was idle for DEMOTE_FROM_L1_IDLE_NS may go, with half of
  *		its count.
  *
- * literal-001 keeps its thresholds. adaptive-001 follows 001's two rules once in an
- * ageing interval:
+ * literal-001 keeps its thresholds. adaptive-001 begins with 1, which is all that an
+ * empty L1 asks for, and follows 001's two rules once in an ageing interval:
  *
  *	DMA is nearly saturated and L2 hits seldom		thresholds are doubled
  *	else L1 hits seldom and the host's processor is busy	thresholds are halved
  *
- * within 1 and those of 001, in bands (below) that do not touch: between them nothing
- * is done. From 128 to 1 these are seven intervals.
+ * in bands (below) that do not touch: between them nothing is done. They stay between
+ * 1 and what the capacity implies: as many tokens are that hot as L1 has slots, by a
+ * histogram of all heats that is made while they are halved. Above, L1 could not be
+ * filled. So no change of the load takes more than eight intervals to be followed.
  *
  * Made under the same lock as calls of policy.h.
  */
@@ -41,6 +43,8 @@
 #define DS_POLICY_L2_SELDOM	500
 #define DS_POLICY_L1_SELDOM	950
 #define DS_POLICY_CPU_BUSY	700
+
+#define DS_POLICY_HEATS		8	/* powers of 2, up to DS_SKETCH_MOST */
 
 struct ds_policy;
 
@@ -85,6 +89,8 @@ struct ds_policy_load {
  * @idle_at: the slot to look at next
  * @random: state
  * @now: in units of 1024 ns, wraps
+ * @heats: tokens by the logarithm of their heat, of the halving that is going on
+ * @fit: the highest PROMOTE_TO_L1_THRESHOLD that fills L1, by the last one
  * @adaptive: adaptive-001
  */
 struct ds_policy_001 {
@@ -95,6 +101,8 @@ struct ds_policy_001 {
 	u32 idle_at;
 	u32 random;
 	u32 now;
+	u32 heats[DS_POLICY_HEATS];
+	u32 fit;
 	bool adaptive;
 };
 
