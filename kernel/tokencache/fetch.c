@@ -41,7 +41,7 @@ static u32 token_at_home(const struct ds_cache *c, u32 index)
 	const u64 *place = ds_token_word(&c->table, index);
 	u64 word = place ? READ_ONCE(*place) : 0;
 
-	if (!ds_word_is_live(word) || ds_word_tier(word) != 3)
+	if (ds_word_tier(word) != 3)
 		return 0;
 	return ds_token_make(ds_word_type(word), ds_word_gen(word), index);
 }

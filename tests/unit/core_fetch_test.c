@@ -264,6 +264,40 @@ static void neighbours_wait_in_staging(void **state)
 	stop();
 }
 
+/* Only who is there is a neighbour, and only what is in the page comes with it. */
+static void pages(void **state)
+{
+	const struct ds_batch_ops *batch;
+	struct ds_batch_item item = { 0 };
+	u32 near[4], page;
+
+	(void)state;
+	start(2, 0);
+	batch = fetch.batch.ops;
+	page = batch->page(&fetch.batch, tokens[300]);
+	assert_int_equal(ds_cache_miss(&cache, tokens[301]), 0);
+	assert_int_equal(ds_cache_stage(&cache, tokens[302]), 0);
+	end(tokens[304]);
+	assert_int_equal(batch->neighbours(&fetch.batch, page, tokens[300], near, 4), 4);
+	assert_int_equal(near[0], tokens[303]);
+	assert_int_equal(near[1], tokens[305]);
+	assert_int_equal(near[3], tokens[307]);
+	tokens[304] = create(304);
+	/* One that has gone from home to L2 since its page was asked for. */
+	item.token = tokens[302];
+	assert_int_equal(batch->fetch(&fetch.batch, page, &item, 1), 0);
+	assert_int_equal(item.ret, -ESTALE);
+	page = batch->page(&fetch.batch, tokens[302]);
+	assert_true(page & DS_FETCH_L2);
+	assert_int_equal(batch->fetch(&fetch.batch, page, &item, 1), 0);
+	assert_int_equal(item.ret, 0);
+	assert_int_equal(batch->neighbours(&fetch.batch, page, tokens[302], near, 4), 0);
+	assert_int_equal(ds_cache_stage(&cache, tokens[330]), 0);
+	assert_int_equal(batch->neighbours(&fetch.batch, page, tokens[302], near, 4), 1);
+	assert_int_equal(near[0], tokens[330]);
+	stop();
+}
+
 static void moved_meanwhile(void **state)
 {
 	(void)state;
@@ -449,6 +483,7 @@ int main(void)
 		TEST(misses_at_home),
 		TEST(misses_in_l2),
 		TEST(neighbours_wait_in_staging),
+		TEST(pages),
 		TEST(moved_meanwhile),
 		TEST(wide_ones_from_the_host),
 		TEST(staged_into_a_full_l2),
