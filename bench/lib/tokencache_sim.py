@@ -91,7 +91,7 @@ def one_in_a_hundred_moves(draw):
 
 
 def clustered(draw):
-    """Neighbours are asked for one after the other."""
+    """Neighbours are asked for one after the other, in L3."""
     yield from range(100016)    # numbers the objects
     for _ in range(5000):
         first = draw.randrange(100000)
@@ -121,7 +121,7 @@ def modes(report, trace):
 
 def batches(report, trace):
     """What a batch saves."""
-    answer, command = ask("sweep", trace, "--l1", "512", "--batch", "1,64", "--set", "L2_PAGE_PREFETCH_SIZE=0,PREFETCH_TIMER_NS=100000")
+    answer, command = ask("sweep", trace, "--l1", "512", "--l2", "0", "--batch", "1,64", "--set", "L2_PAGE_PREFETCH_SIZE=0,PREFETCH_TIMER_NS=100000")
     one, batch = ([float(run["pcie_operations"] + run["cxl_operations"])] for run in answer["runs"])
     report.count("DMA operations one by one, clustered trace", "", one, command, ("in batches of 64", batch[0]), ">= 8.0")
 

@@ -522,6 +522,7 @@ void a_batch_needs_few_operations(void **) {
         RunOptions options;
         options.mode = mode;
         options.l1 = 512;
+        options.l2 = 0;
         options.set("L2_PAGE_PREFETCH_SIZE", 0);
         options.set("PREFETCH_BATCH_THRESHOLD", 1);
         RunResult one = run(trace, options);
