@@ -116,6 +116,13 @@ __MODULE_PARM_TYPE(max_peers, "uint");
 MODULE_PARM_DESC(max_peers,
 		 "Most hosts that may be connected to this host, 1 to 4096 (default 256)");
 
+unsigned int ds_token_cache = 1;
+static struct ds_param ds_param_token_cache = { &ds_token_cache, 0, 1 };
+module_param_cb(token_cache, &ds_param_ops, &ds_param_token_cache, 0444);
+__MODULE_PARM_TYPE(token_cache, "uint");
+MODULE_PARM_DESC(token_cache,
+		 "0: operations pass the token cache by, to see what it costs (default 1)");
+
 unsigned int ds_token_l1 = 8192;
 static struct ds_param ds_param_token_l1 = { &ds_token_l1, DS_POLICY_CAPACITY_MIN, DS_L1_MAX };
 module_param_cb(token_l1, &ds_param_ops, &ds_param_token_l1, 0444);

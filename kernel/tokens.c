@@ -93,9 +93,11 @@ int ds_token_add(const struct ds_token_device *dev, const struct ds_token_desc *
 	return ret;
 }
 
-/* @found: tier, or an error. */
+/* @found: tier, or an error. With the cache passed by, nothing is counted or fetched. */
 static void ds_token_found(const struct ds_token_device *dev, u32 token, int found, u64 began)
 {
+	if (!ds_token_cache)
+		return;
 	ds_token_count_look(dev, found, began);
 	if (found <= 1)
 		return;
@@ -131,10 +133,14 @@ void ds_token_qp_state(u32 token, enum ib_qp_state state)
 
 void ds_token_qp_posts(const struct ds_token_device *dev, u32 token, u32 count)
 {
-	u64 began = ds_token_began(dev);
 	struct ds_token_pack p;
-	int found = ds_cache_look(&ds_tokens, token, &p);
+	u64 began;
+	int found;
 
+	if (!ds_token_cache)
+		return;
+	began = ds_token_began(dev);
+	found = ds_cache_look(&ds_tokens, token, &p);
 	if (found > 0)
 		trace_ds_token_access(token, DS_TOKEN_OP_WRITE, found);
 	ds_token_found(dev, token, found, began);

@@ -50,7 +50,7 @@ if [ "$(id -u)" != 0 ] || ! { [ ! -d /sys/module/ds ] || rmmod ds; }; then
 	echo "1..0 # SKIP needs root and a ds.ko that nobody uses"
 	exit 4
 fi
-echo "1..51"
+echo "1..54"
 
 range port 1024 65535
 range qp_mul_factor 1 32
@@ -60,6 +60,7 @@ range max_buf_mb 1 4294967295
 range max_seg_mb 0 4294967295
 range max_peers 1 4096
 range max_attaches 1 65536
+range token_cache 0 1
 range token_l1 16 2097150
 range token_l2 0 32
 right token_l2_node -1 -1

@@ -6,7 +6,7 @@
 # was touched.
 # shellcheck source=tests/e2e/lib.sh
 . /share/lib.sh
-plan 26
+plan 28
 
 tracing=/sys/kernel/tracing
 trace=/run/uses.trace
@@ -121,4 +121,17 @@ check "the module can be unloaded" rmmod ds
 kill -INT $recorder
 wait $recorder
 check "what was recorded is kept" [ "$(shown requests)" -gt 100 ]
+
+# Without the cache operations do what they did, and it knows nothing of them.
+insmod /ds/ds.ko token_cache=0
+bash /share/node.sh configure
+bash /share/node.sh load
+segment=$(lend 2 16M)
+join 1 2
+within 60 dsctl -q seg attach "2:$segment" --space 1 --servers 1 > /dev/null
+check "operations pass the cache by" within 60 dsctl mem bench $first --op write --count 100
+is "and none is counted" "$(sed -n 's/^\(l1\|l3\|promoted\) //p' /sys/kernel/debug/ds/tokencache | tr '\n' ' ')" "0 0 0 "
+within 60 bash /share/node.sh clean
+within 60 bash /share/node.sh clean_domains
+rmmod ds
 bash /share/node.sh load
