@@ -2,7 +2,7 @@
 /*
  * DS: the token cache.
  */
-#include "cache.h"
+#include "change.h"
 #include "table.h"
 
 /* A revoked token has left its slot, which by now the policy may have given to another. */
@@ -12,7 +12,7 @@ static void slot_left(struct ds_l1 *l1, u32 slot, u32 token)
 
 	ds_spin_lock(&c->lock);
 	if (ds_policy_key(&c->policy, slot) == ds_token_index(token))
-		ds_policy_forget(&c->policy, slot);
+		ds_change_forget(c, slot);
 	ds_spin_unlock(&c->lock);
 }
 
@@ -51,6 +51,8 @@ int ds_cache_init(struct ds_cache *c, u32 limit, u32 capacity, u32 mode, u32 l2_
 		if (ret)
 			goto err_policy;
 	}
+	memset(&c->shares, 0, sizeof(c->shares));
+	c->shares.capacity = capacity;
 	memset(c->moved, 0, sizeof(c->moved));
 	c->allowed = NULL;
 	ds_spin_init(&c->lock);
@@ -69,6 +71,7 @@ err_table:
 
 u32 ds_cache_destroy(struct ds_cache *c)
 {
+	ds_shares_destroy(&c->shares);
 	ds_l2_destroy(&c->table.l2);
 	ds_policy_destroy(&c->policy);
 	ds_l1_destroy(&c->table.l1);
@@ -154,7 +157,7 @@ static void pin_slot(struct ds_cache *c, u32 token, bool pinned, u64 word)
 		ds_l2_keep(&c->table.l2, slot, pinned);
 	else if (ds_word_tier(word) == 1 &&
 		 ds_policy_key(&c->policy, slot) == ds_token_index(token))
-		ds_policy_pin(&c->policy, slot, pinned);
+		ds_change_repin(c, slot);
 }
 
 int ds_cache_pin(struct ds_cache *c, u32 token, bool pinned)
@@ -166,6 +169,16 @@ int ds_cache_pin(struct ds_cache *c, u32 token, bool pinned)
 	ret = pin_word(c, token, pinned, &word);
 	if (!ret)
 		pin_slot(c, token, pinned, word);
+	ds_spin_unlock(&c->lock);
+	return ret;
+}
+
+int ds_cache_partition(struct ds_cache *c, u32 domain, u32 min, u32 max)
+{
+	int ret;
+
+	ds_spin_lock(&c->lock);
+	ret = ds_share_set(&c->shares, domain, min, max);
 	ds_spin_unlock(&c->lock);
 	return ret;
 }

@@ -18,7 +18,7 @@
 
 #include "move.h"
 #include "policy.h"
-#include "token.h"
+#include "share.h"
 
 #define DS_CACHE_MOVES	3	/* of a miss */
 
@@ -56,6 +56,7 @@ struct ds_cache_change {
  * struct ds_cache - a token cache; private
  * @table: tokens, L1 and L2
  * @policy: who is in L1; calls but those of hits are under @lock
+ * @shares: of trust domains in L1
  * @moved: tokens, by the tiers from and to which they were moved
  * @allowed: may a token be in tier 1 or 2? NULL: each may
  * @lock: the caller's contexts must not interrupt each other while they hold it; who waits
@@ -64,6 +65,7 @@ struct ds_cache_change {
 struct ds_cache {
 	struct ds_token_table table;
 	struct ds_policy policy;
+	struct ds_shares shares;
 	u64 moved[4][4];
 	bool (*allowed)(const struct ds_cache *c, u32 token, u32 tier);
 	ds_spin_t lock;
@@ -205,5 +207,18 @@ u32 ds_cache_tick(struct ds_cache *c, u64 now, u64 uses, const struct ds_policy_
  * is written to for long.
  */
 int ds_cache_pin(struct ds_cache *c, u32 token, bool pinned);
+
+/**
+ * ds_cache_partition - give a trust domain a share of L1, or another one
+ * @c: cache, of whose @shares ds_shares_prepare() has returned 0
+ * @domain: number of the domain
+ * @min: slots that it keeps, once it has had them; of all domains at most half of L1
+ * @max: slots that it may have, at least 1 and @min
+ *
+ * What it has too much it loses to others only. Takes the lock.
+ *
+ * Return: 0; -EINVAL; -ENOSPC for more than DS_SHARES domains, or if too much would be kept.
+ */
+int ds_cache_partition(struct ds_cache *c, u32 domain, u32 min, u32 max);
 
 #endif /* DS_TOKENCACHE_CACHE_H */

@@ -17,6 +17,21 @@ static u64 fixed_of(const struct ds_cache *c, u32 token)
 	return READ_ONCE(*ds_token_home_of(&c->table, token));
 }
 
+void ds_change_forget(struct ds_cache *c, u32 slot)
+{
+	ds_policy_forget(&c->policy, slot);
+	ds_share_leave(&c->shares, slot);
+}
+
+void ds_change_repin(struct ds_cache *c, u32 slot)
+{
+	u32 token = READ_ONCE(c->table.l1.slots[slot].token);
+	u64 word = 0;
+
+	ds_token_find(&c->table, token, &word);
+	ds_policy_pin(&c->policy, slot, word & DS_WORD_PINNED || ds_share_keeps(&c->shares, slot));
+}
+
 /* It is read and written where it is until the change ends, unless the table is blocking. */
 static int begin_one(struct ds_cache *c, struct ds_cache_move *m, u32 token, u32 to, u32 slot)
 {
@@ -138,15 +153,21 @@ static void slot_left(struct ds_cache *c, const struct ds_cache_move *m,
 		ds_l2_give(&c->table.l2, m->slot);
 }
 
+static void arrived_in_l1(struct ds_cache *c, u32 slot)
+{
+	ds_share_arrived(&c->shares, slot);
+	ds_change_repin(c, slot);
+}
+
 /* @ours: nobody is in the slot any more. */
 static void slot_reached(struct ds_cache *c, const struct ds_cache_move *m, bool ours)
 {
 	u32 slot = m->move.slot;
 
 	if (m->move.to == 1 && !m->ret)
-		ds_policy_pin(&c->policy, slot, false);
+		arrived_in_l1(c, slot);
 	else if (m->move.to == 1)
-		ds_policy_forget(&c->policy, slot);
+		ds_change_forget(c, slot);
 	else if (m->move.to == 2 && !m->ret)
 		ds_l2_keep(&c->table.l2, slot, false);
 	else if (m->move.to == 2 && ours)
@@ -186,16 +207,25 @@ int ds_change_end(struct ds_cache *c, struct ds_cache_change *ch, int begun)
 
 /* ---- a miss ---- */
 
+/* The slot has another token by now, as the policy sees it. */
+static void promise(struct ds_cache *c, u32 slot, struct ds_share *share)
+{
+	u32 surplus;
+
+	ds_policy_pin(&c->policy, slot, true);
+	surplus = ds_share_enter(&c->shares, slot, share);
+	if (surplus != DS_SHARE_NONE && surplus != slot)
+		ds_change_repin(c, surplus);
+}
+
 static int into_l1(struct ds_cache *c, struct ds_cache_change *ch, u32 token, u32 slot)
 {
 	struct ds_cache_move in;
-	int ret;
-
-	ds_policy_pin(&c->policy, slot, true);
 	/* The token first, so that it is not sent away from L2. */
-	ret = begin_one(c, &in, token, 1, slot);
+	int ret = begin_one(c, &in, token, 1, slot);
+
 	if (ret) {
-		ds_policy_forget(&c->policy, slot);
+		ds_change_forget(c, slot);
 		return ret;
 	}
 	ret = ds_change_vacate(c, ch, slot);
@@ -203,18 +233,47 @@ static int into_l1(struct ds_cache *c, struct ds_cache_change *ch, u32 token, u3
 	return ret;
 }
 
-/* A slot of L1 for a token; DS_POLICY_NONE if it is not to come there. */
-static u32 l1_slot_for(struct ds_cache *c, u32 token)
+/* A domain that has as many slots as it may have: one of its own, whatever the policy says. */
+static u32 own_slot(struct ds_cache *c, struct ds_share *share, u32 token, u32 slot, u32 victim)
 {
-	struct ds_policy *p = &c->policy;
-	u32 key = ds_token_index(token), victim;
+	u32 own = ds_share_oldest(&c->shares, share);
 
-	if (is_allowed(c, token, 1))
-		return ds_policy_miss(p, key, &victim);
-	/* It was used, which counts for L2. */
+	if (own == slot)
+		return slot;
+	if (victim == DS_POLICY_NONE)
+		ds_policy_forget(&c->policy, slot);
+	else
+		ds_policy_rekey(&c->policy, slot, victim);
+	if (own == DS_SHARE_NONE)
+		return DS_POLICY_NONE;
+	ds_policy_rekey(&c->policy, own, ds_token_index(token));
+	return own;
+}
+
+/* A use counts for L2, though the token is not for L1. */
+static u32 not_for_l1(struct ds_policy *p, u32 key)
+{
 	if (p->base)
 		ds_sketch_add(&p->base->sketch, ds_policy_hash(key), 1);
 	return DS_POLICY_NONE;
+}
+
+/* A slot of L1 for a token, which is promised to it; DS_POLICY_NONE if it is not to come there. */
+static u32 l1_slot_for(struct ds_cache *c, u32 token)
+{
+	struct ds_share *share = NULL;
+	u32 key = ds_token_index(token), slot, victim;
+
+	if (!is_allowed(c, token, 1))
+		return not_for_l1(&c->policy, key);
+	if (c->shares.count)
+		share = ds_share_find(&c->shares, ds_share_domain(&c->table, token));
+	slot = ds_policy_miss(&c->policy, key, &victim);
+	if (slot != DS_POLICY_NONE && share && share->used >= share->max)
+		slot = own_slot(c, share, token, slot, victim);
+	if (slot != DS_POLICY_NONE)
+		promise(c, slot, share);
+	return slot;
 }
 
 /* Document 001's rule, in its modes. */

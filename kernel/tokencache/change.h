@@ -13,6 +13,20 @@
 #include "cache.h"
 
 /**
+ * ds_change_forget - a slot of L1 is nobody's
+ * @c: cache
+ * @slot: of L1; it may have been nobody's
+ */
+void ds_change_forget(struct ds_cache *c, u32 slot);
+
+/**
+ * ds_change_repin - may somebody be sent away from a slot of L1, as things are now?
+ * @c: cache
+ * @slot: of L1
+ */
+void ds_change_repin(struct ds_cache *c, u32 slot);
+
+/**
  * ds_change_add - one more token is on its way
  * @c: cache
  * @ch: change

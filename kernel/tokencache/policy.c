@@ -212,6 +212,18 @@ int ds_policy_forget(struct ds_policy *p, u32 slot)
 	return 0;
 }
 
+void ds_policy_rekey(struct ds_policy *p, u32 slot, u32 key)
+{
+	struct ds_policy_slot *s = &p->slots[slot];
+	u32 link = READ_ONCE(s->link) & ~DS_SLOT_SAMPLED;
+
+	s->key_low = (u8)key;
+	s->key_high = (u16)((s->key_high & (DS_SLOT_USED | DS_SLOT_PINNED)) | key >> 8);
+	if (!p->base)
+		WRITE_ONCE(s->link, link | (ds_policy_is_sampled(p, ds_policy_hash(key)) ?
+					    DS_SLOT_SAMPLED : 0));
+}
+
 int ds_policy_pin(struct ds_policy *p, u32 slot, bool pinned)
 {
 	struct ds_policy_slot *s;

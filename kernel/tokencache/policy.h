@@ -174,6 +174,14 @@ u32 ds_policy_miss(struct ds_policy *p, u32 key, u32 *victim);
 int ds_policy_forget(struct ds_policy *p, u32 slot);
 
 /**
+ * ds_policy_rekey - a slot's token is another one
+ * @p: the policy
+ * @slot: of L1, in use
+ * @key: of the other one, below DS_POLICY_KEYS, which stands where the one before stood
+ */
+void ds_policy_rekey(struct ds_policy *p, u32 slot, u32 key);
+
+/**
  * ds_policy_pin - a slot's token stays, or no longer has to
  * @p: the policy
  * @slot: of L1

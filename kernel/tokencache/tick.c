@@ -16,7 +16,7 @@ static bool demote_from_l1(struct ds_cache *c)
 	ret = ds_change_vacate(c, &ch, slot);
 	ret = ds_change_end(c, &ch, ret);
 	if (!ret)
-		ds_policy_forget(&c->policy, slot);
+		ds_change_forget(c, slot);
 	return !ret && ch.count;
 }
 

@@ -15,9 +15,19 @@
 #include "tokencache/l1.c"
 #include "tokencache/l2.c"
 #include "tokencache/token.c"
+#include "tokencache/share.c"
 #include "tokencache/cache.c"
 #include "tokencache/inline.h"
 #include "tokencache/table.h"
+
+/* A token that is written to each time that it was copied. */
+static u32 spoiled;
+static int copy_and_spoil(const struct ds_token_table *t, u32 token, u64 *word,
+			  struct ds_token_pack *p);
+
+#define ds_token_copy(t, token, word, p) copy_and_spoil(t, token, word, p)
+#include "tokencache/move.c"
+#undef ds_token_copy
 
 enum { CAPACITY = 64, TOKENS = 3000 };
 
@@ -36,6 +46,31 @@ static u32 create(u32 i)
 	d.qp.pd = i % 3 ? 1 : i;	/* most are neighbours */
 	assert_int_equal(ds_token_create(&cache.table, &d, &token), 0);
 	return token;
+}
+
+static void post(u32 i)
+{
+	assert_int_equal(ds_token_add_posted(&cache.table, tokens[i], 3), 0);
+	posted[i] += 3;
+}
+
+static u32 number_of(u32 token)
+{
+	u32 i;
+
+	for (i = 0; tokens[i] != token; i++)
+		;
+	return i;
+}
+
+static int copy_and_spoil(const struct ds_token_table *t, u32 token, u64 *word,
+			  struct ds_token_pack *p)
+{
+	int ret = ds_token_copy(t, token, word, p);
+
+	if (token == spoiled)
+		post(number_of(token));
+	return ret;
 }
 
 static void start(u32 mode, u32 l2_pages)
@@ -67,7 +102,7 @@ static void stop(void)
 
 static u64 word_of(u32 token)
 {
-	u64 word;
+	u64 word = 0;
 
 	assert_int_equal(ds_token_find(&cache.table, token, &word), 0);
 	return word;
@@ -98,12 +133,6 @@ static u32 use(u32 i)
 	if (tier != 1)
 		ds_cache_miss(&cache, tokens[i]);
 	return tier;
-}
-
-static void post(u32 i)
-{
-	assert_int_equal(ds_token_add_posted(&cache.table, tokens[i], 3), 0);
-	posted[i] += 3;
 }
 
 /*
@@ -267,15 +296,6 @@ static void expect_move(u32 i, u32 token, u32 from, u32 to)
 		assert_int_equal(ch.moves[i].move.token, token);
 }
 
-static u32 number_of(u32 token)
-{
-	u32 i;
-
-	for (i = 0; tokens[i] != token; i++)
-		;
-	return i;
-}
-
 static void two_halves(void **state)
 {
 	u32 i, k, who[3], in[4], again;
@@ -369,6 +389,37 @@ static void revoked_between(void **state)
 		}
 		check_all(in);
 	}
+	stop();
+}
+
+/* One of the three is written to so often that it stays: those after it do, too. */
+static void spoiled_between(void **state)
+{
+	u32 i, k, who[3], in[4];
+
+	(void)state;
+	start(DS_POLICY_DEFAULT, 1);
+	fill_tiers();
+	for (i = 0; i < 3; i++) {
+		begin_three();
+		for (k = 0; k < 3; k++)
+			who[k] = number_of(ch.moves[k].move.token);
+		spoiled = tokens[who[i]];
+		post(who[i]);
+		assert_int_equal(ds_cache_miss_end(&cache, &ch), -EAGAIN);
+		assert_in_range(ch.again, 7, 8);
+		spoiled = 0;
+		for (k = 0; k < 3; k++) {
+			assert_int_equal(get(who[k]), k < i ? ch.moves[k].move.to : ch.moves[k].from);
+			assert_int_equal(ch.moves[k].ret, k < i ? 0 : -EAGAIN);
+		}
+		check_all(in);
+	}
+	for (i = 0; i < TOKENS; i++)
+		use(i);
+	check_all(in);
+	assert_int_equal(in[1], CAPACITY);
+	assert_int_equal(in[2], DS_L2_MIXED_SLOTS);
 	stop();
 }
 
@@ -522,6 +573,177 @@ static void pinned(void **state)
 	stop();
 }
 
+/* ---- shares of trust domains ---- */
+
+enum { DOMAINS = 4 };
+
+/* Each protection domain is of another trust domain; tokens are theirs by turns. */
+static void start_domains(u32 pds[DOMAINS])
+{
+	u32 i;
+
+	assert_int_equal(ds_cache_init(&cache, TOKENS + 10, CAPACITY, DS_POLICY_DEFAULT, 1,
+				       DS_L2_ANYWHERE), 0);
+	memset(posted, 0, sizeof(posted));
+	for (i = 0; i < DOMAINS; i++) {
+		struct ds_token_desc d = { .type = DS_TOKEN_PD, .pd.domain = i + 100, .pd.number = i };
+
+		assert_int_equal(ds_token_create(&cache.table, &d, &pds[i]), 0);
+	}
+	for (i = 0; i < TOKENS; i++) {
+		struct ds_token_desc d = { .type = DS_TOKEN_QP, .qp.number = i + 1,
+					   .qp.pd = ds_token_index(pds[i % DOMAINS]) };
+
+		assert_int_equal(ds_token_create(&cache.table, &d, &tokens[i]), 0);
+	}
+}
+
+static void stop_domains(const u32 pds[DOMAINS])
+{
+	u32 i;
+
+	for (i = 0; i < DOMAINS; i++)
+		end(pds[i]);
+	stop();
+}
+
+static void count_domains(u32 of[DOMAINS])
+{
+	u32 i;
+
+	memset(of, 0, DOMAINS * sizeof(of[0]));
+	for (i = 0; i < TOKENS; i++)
+		of[i % DOMAINS] += tier_of(i) == 1;
+}
+
+static void bad_shares(void **state)
+{
+	u32 i;
+
+	(void)state;
+	start(DS_POLICY_DEFAULT, 0);
+	assert_int_equal(ds_cache_partition(&cache, 1, 1, 2), -EINVAL);	/* not prepared */
+	allocs_left = 0;
+	assert_int_equal(ds_shares_prepare(&cache.shares), -ENOMEM);
+	allocs_left = -1;
+	assert_int_equal(ds_shares_prepare(&cache.shares), 0);
+	assert_int_equal(ds_shares_prepare(&cache.shares), 0);
+	assert_int_equal(ds_cache_partition(&cache, 1, 3, 2), -EINVAL);
+	assert_int_equal(ds_cache_partition(&cache, 1, 0, 0), -EINVAL);
+	assert_int_equal(ds_cache_partition(&cache, DS_SHARE_NONE, 0, 1), -EINVAL);
+	assert_int_equal(ds_cache_partition(&cache, 1, CAPACITY / 2 + 1, CAPACITY), -ENOSPC);
+	assert_int_equal(ds_cache_partition(&cache, 1, CAPACITY / 2, CAPACITY), 0);
+	assert_int_equal(ds_cache_partition(&cache, 2, 1, 1), -ENOSPC);
+	assert_int_equal(ds_cache_partition(&cache, 1, CAPACITY / 2 - 1, CAPACITY), 0);
+	assert_int_equal(ds_cache_partition(&cache, 2, 1, 1), 0);
+	assert_int_equal(ds_cache_partition(&cache, 3, 0xffffffff, 0xffffffff), -ENOSPC);
+	for (i = 3; i <= DS_SHARES; i++)
+		assert_int_equal(ds_cache_partition(&cache, i, 0, 1), 0);
+	assert_int_equal(ds_cache_partition(&cache, i, 0, 1), -ENOSPC);
+	stop();
+}
+
+/* Others come in a stream: a domain keeps what it may keep, and no more. */
+static void a_domain_keeps(void **state)
+{
+	u32 i, of[DOMAINS], pds[DOMAINS], in[4];
+
+	(void)state;
+	start_domains(pds);
+	assert_int_equal(ds_shares_prepare(&cache.shares), 0);
+	assert_int_equal(ds_cache_partition(&cache, 101, 10, CAPACITY), 0);
+	for (i = 1; i < 20 * DOMAINS; i += DOMAINS)
+		use(i);
+	count_domains(of);
+	assert_int_equal(of[1], 20);
+	for (i = 0; i < TOKENS; i++)
+		if (i % DOMAINS != 1)
+			use(i);
+	count_domains(of);
+	assert_int_equal(of[1], 10);
+	for (i = 10; i < 20; i++)	/* those that came last */
+		assert_int_equal(tier_of(1 + i * DOMAINS), 1);
+	check_all(in);
+	assert_int_equal(in[1], CAPACITY);
+	for (i = 1; i < TOKENS; i += DOMAINS)	/* its own take each other's places */
+		use(i);
+	assert_int_not_equal(tier_of(1 + 10 * DOMAINS), 1);
+	/* Of those that are revoked others get the places. */
+	for (i = 1; i < TOKENS; i += DOMAINS) {
+		end(tokens[i]);
+		tokens[i] = create(i);
+	}
+	assert_int_equal(cache.shares.of[0].used, 0);
+	assert_int_equal(cache.shares.of[0].held, 0);
+	for (i = 0; i < TOKENS; i++)
+		if (i % DOMAINS != 1)
+			use(i);
+	check_all(in);
+	assert_int_equal(in[1], CAPACITY);
+	stop_domains(pds);
+}
+
+static void a_domain_has_no_more(void **state)
+{
+	u32 i, of[DOMAINS], pds[DOMAINS], in[4];
+
+	(void)state;
+	start_domains(pds);
+	assert_int_equal(ds_shares_prepare(&cache.shares), 0);
+	assert_int_equal(ds_cache_partition(&cache, 102, 2, 7), 0);
+	assert_int_equal(ds_cache_partition(&cache, 103, 0, 3), 0);
+	for (i = 0; i < 2 * TOKENS; i++) {
+		use(random_below(TOKENS));
+		if (i % 50)
+			continue;
+		count_domains(of);
+		assert_true(of[2] <= 7 && of[3] <= 3);
+		assert_int_equal(of[2], cache.shares.of[0].used);
+		assert_int_equal(of[3], cache.shares.of[1].used);
+	}
+	check_all(in);
+	assert_int_equal(in[1], CAPACITY);
+	count_domains(of);
+	assert_in_range(of[2], 2, 7);
+	/* Only they come: the rest of L1 stays as it is. */
+	for (i = 3; i < TOKENS; i += DOMAINS)
+		use(i);
+	check_all(in);
+	assert_int_equal(in[1], CAPACITY);
+	count_domains(of);
+	assert_int_equal(of[3], 3);
+	stop_domains(pds);
+}
+
+/* More on their way at once than a domain may have. */
+static void a_domain_at_once(void **state)
+{
+	struct ds_cache_change changes[5];
+	u32 i, n, round, of[DOMAINS], pds[DOMAINS], in[4];
+
+	(void)state;
+	start_domains(pds);
+	assert_int_equal(ds_shares_prepare(&cache.shares), 0);
+	assert_int_equal(ds_cache_partition(&cache, 102, 2, 4), 0);
+	for (i = 0; i < TOKENS; i++)
+		use(i);
+	for (round = 0; round < 100; round++) {
+		for (n = 0, i = 2; n < 5; i += DOMAINS)
+			if (tier_of(i) != 1 && !ds_cache_miss_begin(&cache, tokens[i], &changes[n]))
+				n++;
+		while (n--) {
+			if (random_below(3))
+				ds_cache_miss_end(&cache, &changes[n]);
+			else
+				ds_cache_miss_abort(&cache, &changes[n]);
+		}
+		count_domains(of);
+		check_all(in);
+		assert_true(cache.shares.of[0].used <= 4);
+	}
+	stop_domains(pds);
+}
+
 /* ---- the rules of document 001 ---- */
 
 static const struct ds_policy_load no_load;
@@ -596,6 +818,7 @@ static void demotion_001(void **state)
 	tick(now + 1200000, 100);
 	for (i = 0; i < 20; i++)
 		assert_int_equal(tier_of(i), i < 10 ? 1 : 2);
+	assert_int_equal(cache.policy.forgotten, 10);	/* their places are free */
 	use(7);
 	use(17);
 	/* Idle, but in nobody's way. */
@@ -633,10 +856,15 @@ int main(void)
 		TEST(random_uses),
 		TEST(two_halves),
 		TEST(revoked_between),
+		TEST(spoiled_between),
 		TEST(many_at_once),
 		TEST(l2_cannot_go),
 		TEST(l1_cannot_go),
 		TEST(pinned),
+		TEST(bad_shares),
+		TEST(a_domain_keeps),
+		TEST(a_domain_has_no_more),
+		TEST(a_domain_at_once),
 		TEST(promotion_001),
 		TEST(promotion_001_direct),
 		TEST(demotion_001),

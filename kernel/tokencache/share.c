@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
+/*
+ * DS: L1 shared out among trust domains.
+ */
+#include "share.h"
+#include "walk.h"
+
+#define OLDEST_LOOK	8u
+
+/* Written once, by whoever is first. */
+static struct ds_share_slot *slots_now(const struct ds_shares *s)
+{
+	return READ_ONCE(s->slots);
+}
+
+int ds_shares_prepare(struct ds_shares *s)
+{
+	struct ds_share_slot *slots;
+
+	if (slots_now(s))
+		return 0;
+	slots = ds_alloc(s->capacity * sizeof(slots[0]));
+	if (!slots)
+		return -ENOMEM;
+	if (ds_cmpxchg64((u64 *)&s->slots, 0, (u64)(unsigned long)slots))
+		ds_free(slots);
+	return 0;
+}
+
+void ds_shares_destroy(struct ds_shares *s)
+{
+	ds_free(s->slots);
+	memset(s, 0, sizeof(*s));
+}
+
+struct ds_share *ds_share_find(struct ds_shares *s, u32 domain)
+{
+	u32 i;
+
+	for (i = 0; i < s->count; i++)
+		if (s->of[i].domain == domain)
+			return &s->of[i];
+	return NULL;
+}
+
+int ds_share_set(struct ds_shares *s, u32 domain, u32 min, u32 max)
+{
+	struct ds_share *share = ds_share_find(s, domain);
+	u32 kept = s->kept - (share ? share->min : 0);
+
+	if (!slots_now(s) || !max || min > max || domain == DS_SHARE_NONE)
+		return -EINVAL;
+	if (min > s->capacity / 2 || kept + min > s->capacity / 2)
+		return -ENOSPC;
+	if (!share) {
+		if (s->count == DS_SHARES)
+			return -ENOSPC;
+		share = &s->of[s->count++];
+		*share = (struct ds_share){
+			.domain = domain,
+			.first = { DS_SHARE_NONE, DS_SHARE_NONE },
+			.last = { DS_SHARE_NONE, DS_SHARE_NONE },
+		};
+	}
+	s->kept = kept + min;
+	share->min = min;
+	share->max = max;
+	return 0;
+}
+
+static void enqueue(struct ds_shares *s, struct ds_share *share, u32 slot, bool held)
+{
+	struct ds_share_slot *at = &s->slots[slot];
+
+	at->held = held;
+	at->next = DS_SHARE_NONE;
+	at->prev = share->last[held];
+	if (at->prev == DS_SHARE_NONE)
+		share->first[held] = slot;
+	else
+		s->slots[at->prev].next = slot;
+	share->last[held] = slot;
+	share->held += held;
+}
+
+static void dequeue(struct ds_shares *s, struct ds_share *share, u32 slot)
+{
+	struct ds_share_slot *at = &s->slots[slot];
+
+	if (at->prev == DS_SHARE_NONE)
+		share->first[at->held] = at->next;
+	else
+		s->slots[at->prev].next = at->next;
+	if (at->next == DS_SHARE_NONE)
+		share->last[at->held] = at->prev;
+	else
+		s->slots[at->next].prev = at->prev;
+	share->held -= at->held;
+	at->held = false;
+}
+
+u32 ds_share_oldest(const struct ds_shares *s, const struct ds_share *share)
+{
+	u32 held, slot, looked = 0;
+
+	for (held = 0; held < 2; held++)
+		for (slot = share->first[held]; slot != DS_SHARE_NONE && looked < OLDEST_LOOK;
+		     slot = s->slots[slot].next, looked++)
+			if (!s->slots[slot].busy)
+				return slot;
+	return DS_SHARE_NONE;
+}
+
+u32 ds_share_enter(struct ds_shares *s, u32 slot, struct ds_share *share)
+{
+	u32 surplus = DS_SHARE_NONE;
+
+	if (!slots_now(s))
+		return DS_SHARE_NONE;
+	ds_share_leave(s, slot);
+	s->slots[slot].busy = true;
+	if (!share)
+		return DS_SHARE_NONE;
+	s->slots[slot].share = (u8)(share - s->of + 1);
+	share->used++;
+	enqueue(s, share, slot, true);
+	if (share->held > share->min) {
+		surplus = share->first[true];
+		dequeue(s, share, surplus);
+		enqueue(s, share, surplus, false);
+	}
+	return surplus;
+}
+
+void ds_share_leave(struct ds_shares *s, u32 slot)
+{
+	struct ds_share *share;
+
+	if (!slots_now(s))
+		return;
+	s->slots[slot].busy = false;
+	if (!s->slots[slot].share)
+		return;
+	share = &s->of[s->slots[slot].share - 1];
+	dequeue(s, share, slot);
+	share->used--;
+	s->slots[slot].share = 0;
+}
+
+void ds_share_arrived(struct ds_shares *s, u32 slot)
+{
+	if (slots_now(s))
+		s->slots[slot].busy = false;
+}
+
+bool ds_share_keeps(const struct ds_shares *s, u32 slot)
+{
+	return slots_now(s) && (s->slots[slot].held || s->slots[slot].busy);
+}
+
+static u32 domain_of_pd(struct ds_token_table *t, u32 index)
+{
+	struct ds_token_desc d;
+	u32 pd, domain;
+	u64 word;
+
+	if (index == DS_TOKEN_NONE)
+		return DS_SHARE_NONE;
+	pd = ds_token_at(t, index, &word);
+	if (!pd || ds_token_get(t, pd, &d))
+		return DS_SHARE_NONE;
+	domain = d.type == DS_TOKEN_PD ? d.pd.domain : DS_SHARE_NONE;
+	ds_token_put(t, pd);
+	return domain;
+}
+
+u32 ds_share_domain(struct ds_token_table *t, u32 token)
+{
+	u32 domain = DS_SHARE_NONE;
+	struct ds_token_desc d;
+
+	if (ds_token_get(t, token, &d))
+		return DS_SHARE_NONE;
+	if (d.type == DS_TOKEN_PD)
+		domain = d.pd.domain;
+	else if (d.type == DS_TOKEN_MR)
+		domain = domain_of_pd(t, d.mr.pd);
+	else if (d.type == DS_TOKEN_QP)
+		domain = domain_of_pd(t, d.qp.pd);
+	ds_token_put(t, token);
+	return domain;
+}
