@@ -55,6 +55,28 @@ static u32 pick(u32 *random)
 	return r >> 20 & 1 ? r % TOKENS : r % HOT * (TOKENS / HOT);
 }
 
+/* Of trust domains that have shares of L1. */
+static u32 pds[2];
+
+static void create_pds(void)
+{
+	u32 i;
+
+	assert_int_equal(ds_shares_prepare(&cache.shares), 0);
+	for (i = 0; i < 2; i++) {
+		struct ds_token_desc d = { .type = DS_TOKEN_PD, .pd.domain = i + 1 };
+
+		assert_int_equal(ds_token_create(&cache.table, &d, &pds[i]), 0);
+		assert_int_equal(ds_cache_partition(&cache, i + 1, 3 * i, 5), 0);
+	}
+}
+
+static void end(u32 token)
+{
+	assert_int_equal(ds_token_revoke(&cache.table, token, NULL), 0);
+	ds_token_free(&cache.table, token);
+}
+
 static u32 create(u32 i)
 {
 	struct ds_token_desc d;
@@ -63,7 +85,7 @@ static u32 create(u32 i)
 	memset(&d, 0, sizeof(d));
 	d.type = DS_TOKEN_QP;
 	d.qp.number = i + 1;
-	d.qp.pd = i % 2 ? i : 1;
+	d.qp.pd = i % 2 ? i : ds_token_index(pds[i / 2 % 2]);
 	d.qp.scq = i;
 	assert_int_equal(ds_token_create(&cache.table, &d, &token), 0);
 	return token;
@@ -217,11 +239,15 @@ static void check(const struct user *users)
 	}
 	assert_true(in[1] <= CAPACITY);
 	assert_int_equal(cache.table.l2.used, in[2]);
-	for (i = 0; i < TOKENS; i++) {
-		assert_int_equal(ds_token_revoke(&cache.table, tokens[i], NULL), 0);
-		ds_token_free(&cache.table, tokens[i]);
-	}
+	for (i = 0; i < 2; i++)
+		assert_true(cache.shares.of[i].used <= 5);
+	for (i = 0; i < TOKENS; i++)
+		end(tokens[i]);
 	assert_int_equal(cache.table.l2.used, 0);
+	for (i = 0; i < 2; i++) {
+		assert_int_equal(cache.shares.of[i].used, 0);
+		end(pds[i]);
+	}
 }
 
 static void all_at_once(bool blocking)
@@ -233,8 +259,9 @@ static void all_at_once(bool blocking)
 	pthread_t threads[3];
 	u32 i, k;
 
-	assert_int_equal(ds_cache_init(&cache, TOKENS, CAPACITY, DS_POLICY_DEFAULT, 1,
+	assert_int_equal(ds_cache_init(&cache, TOKENS + 2, CAPACITY, DS_POLICY_DEFAULT, 1,
 				       DS_L2_ANYWHERE), 0);
+	create_pds();
 	for (i = 0; i < TOKENS; i++)
 		tokens[i] = create(i);
 	cache.table.blocking = blocking;
