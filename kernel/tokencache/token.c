@@ -42,14 +42,15 @@ static void page_install(struct ds_token_page *page, struct ds_token_page *spare
 	spare->home = NULL;
 }
 
+/* Who looks without a use may read the home still, and finds the word changed. */
 static void chain_add(const struct ds_token_table *t, struct ds_token_chain *chain, u32 index,
 		      u32 words)
 {
-	*ds_token_home(t, index, words) = NO_INDEX;
+	WRITE_ONCE(*ds_token_home(t, index, words), NO_INDEX);
 	if (chain->head == NO_INDEX)
 		chain->head = index;
 	else
-		*ds_token_home(t, chain->tail, words) = index;
+		WRITE_ONCE(*ds_token_home(t, chain->tail, words), index);
 	chain->tail = index;
 }
 
