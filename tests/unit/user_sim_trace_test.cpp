@@ -11,6 +11,8 @@
 #include <map>
 #include <random>
 
+#include <ds/token.h>
+
 #include "sim/decode.hpp"
 #include "user_sim.hpp"
 
@@ -476,6 +478,35 @@ void counts(void **) {
     assert_int_equal(trace.writes(), 2);
 }
 
+// Traces that `dsctl token record` wrote (tests/data/tokens).
+void recorded_tokens(void **) {
+    struct {
+        const char *name;
+        size_t requests;
+        uint32_t uniques;
+        uint64_t writes;
+    } const known[] = {{"tree", 60'000, 40, 17'045}, {"store", 11'116, 54, 6'457}};
+
+    for (const auto &row : known) {
+        std::string path = UNIT_SOURCE_DIR "/tests/data/tokens/";
+        Trace trace = read_trace(path + row.name + ".trace.xz");
+        assert_int_equal(trace.format, Format::ds);
+        assert_int_equal(trace.requests.size(), row.requests);
+        assert_int_equal(trace.accesses(), row.requests);
+        assert_int_equal(trace.uniques, row.uniques);
+        assert_int_equal(trace.writes(), row.writes);
+        assert_int_equal(trace.time_ns.size(), row.requests);
+        assert_int_equal(trace.time_ns.front(), 0);
+        assert_true(std::is_sorted(trace.time_ns.begin(), trace.time_ns.end()));
+        for (Request r : trace.requests) {
+            uint64_t handle = trace.keys[r.id];
+            // Chains write to the token of a queue pair; that of a memory region is read.
+            assert_int_equal(handle >> DS_TOKEN_TYPE_OFF,
+                             r.op == Operation::write ? DS_TOKEN_QP : DS_TOKEN_MR);
+        }
+    }
+}
+
 /// The numbers of requests and objects that are known of these traces.
 void real_traces(void **) {
     struct {
@@ -538,6 +569,7 @@ int main() {
         cmocka_unit_test(hashed_keys),
         cmocka_unit_test(written_and_read),
         cmocka_unit_test(counts),
+        cmocka_unit_test(recorded_tokens),
         cmocka_unit_test(real_traces),
     };
 
