@@ -105,6 +105,16 @@ RunOptions common_of(const Call &call) {
     return options;
 }
 
+// Behind all others, as a parameter's own name is more exact than an option.
+void set_parameters(const Call &call, RunOptions &options) {
+    if (!call.has("--set"))
+        return;
+    for (const std::string &part : list_of(call, "--set")) {
+        std::pair<std::string, std::string> given = assignment("--set", part);
+        or_error([&] { options.set(given.first, number_of("--set", given.second)); });
+    }
+}
+
 // An option with a list of values.
 struct Axis {
     const char *option;
@@ -175,13 +185,8 @@ std::vector<RunOptions> cells_of(const Call &call) {
             }
         cells = std::move(next);
     }
-    // Behind those, as a parameter's own name is more exact.
     for (RunOptions &cell : cells) {
-        if (call.has("--set"))
-            for (const std::string &part : list_of(call, "--set")) {
-                auto [name, value] = assignment("--set", part);
-                or_error([&] { cell.set(name, number_of("--set", value)); });
-            }
+        set_parameters(call, cell);
         or_error([&] { cell.check(); });
     }
     return cells;
