@@ -386,7 +386,7 @@ static const char *ds_import_sentence(int err)
 {
 	switch (err) {
 	case -ESTALE:
-		return "this is not the next part of an import that is under way; begin with part 1";
+		return "not the next part of an import that is under way; begin with part 1";
 	case -EINVAL:
 		return "no RDMA object is like this; see struct ds_token_object";
 	case -EDQUOT:

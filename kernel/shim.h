@@ -13,7 +13,7 @@
  *			ds_cmpxchg64 (returns the old value, orders fully)
  *  spinlock		ds_spin_t, ds_spin_init, ds_spin_lock, ds_spin_unlock
  *  memory		ds_alloc (zeroed, may sleep, NULL if there is none), ds_alloc_node
- *			(in the kernel of that NUMA node, or NULL; -1: any), ds_free,
+ *			(in the kernel of that NUMA node, or NULL; -1: the processor's), ds_free,
  *			memcpy, memmove, memset, memcmp
  *  time		ds_mono_ns, ds_may_resched (in long loops; may sleep), cpu_relax
  *			(in short ones)
@@ -56,8 +56,8 @@
 #define ds_spin_unlock(lock)		spin_unlock(lock)
 
 #define ds_alloc(size)			kvzalloc(size, GFP_KERNEL_ACCOUNT | __GFP_NOWARN)
-#define ds_alloc_node(size, node)	kvzalloc_node(size, GFP_KERNEL_ACCOUNT | __GFP_NOWARN | \
-						      ((node) < 0 ? 0 : __GFP_THISNODE), node)
+#define DS_ALLOC_NODE_GFP		(GFP_KERNEL_ACCOUNT | __GFP_NOWARN | __GFP_THISNODE)
+#define ds_alloc_node(size, node)	kvzalloc_node(size, DS_ALLOC_NODE_GFP, node)
 #define ds_free(p)			kvfree(p)
 
 #define ds_mono_ns()			ktime_get_ns()

@@ -33,7 +33,8 @@ static void ds_token_fetch_some(struct work_struct *work)
 	due = ds_fetch_work(&ds_token_fetch, ktime_get_ns(), DS_TOKEN_REQUESTS);
 	local_bh_enable();
 	if (due != DS_BATCH_NEVER)
-		queue_delayed_work(ds_wq, &ds_token_fetch_work, due ? nsecs_to_jiffies(due) + 1 : 0);
+		queue_delayed_work(ds_wq, &ds_token_fetch_work,
+				   due ? nsecs_to_jiffies(due) + 1 : 0);
 }
 
 static void ds_token_tick(struct work_struct *work)

@@ -14,7 +14,7 @@
 #include "tokencache/l2_node.h"
 
 extern struct ds_cache ds_tokens;
-extern struct ds_token_device *ds_token_packets;	/* whose the tokens of packets' memory are */
+extern struct ds_token_device *ds_token_packets;	/* whose the memory of packets is */
 extern struct ds_l2_node ds_token_l2_place;
 
 int ds_tokens_init(void);

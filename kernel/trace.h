@@ -20,7 +20,8 @@
  * @status 0 or a negative errno, @caller an IPv4 address, or a node
  * with bit 32 set, @packet a request that was read, not yet run; @tier is where the token
  * was found, 0 if that is not known, @to where it is by now, @from if the move
- * was aborted; all other numbers are those of the uapi. Strings may be NULL and are cut at the length of their field.
+ * was aborted; all other numbers are those of the uapi. Strings may be NULL and are cut at
+ * the length of their field.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM ds

@@ -138,8 +138,8 @@ int ds_cache_miss(struct ds_cache *c, u32 token);
  * @ch: result, written on success only: tokens on their way
  *
  * Takes the lock. These tokens, and the slots that they leave and come to, have no part in
- * other changes until ds_cache_miss_end() or ds_cache_miss_abort(). Tokens are read and written where
- * they were, or wait, as ds_token_table.blocking says.
+ * other changes until ds_cache_miss_end() or ds_cache_miss_abort(). Tokens are read and written
+ * where they were, or wait, as ds_token_table.blocking says.
  *
  * Return: 0 if there is something to be ended; else as ds_cache_miss().
  */

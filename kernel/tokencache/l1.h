@@ -133,6 +133,7 @@ static inline u32 ds_l1_find(const struct ds_l1 *l1, u32 token, struct ds_token_
 	s = &l1->slots[hint];
 	/* These three as in ds_l1_read(). */
 	filled = smp_load_acquire(&s->filled);
+	/* Likewise. */
 	p->fixed = smp_load_acquire(&s->pack.fixed);
 	/* Before @shown: what is shown afterwards was right at this moment. */
 	p->hot = smp_load_acquire(&s->pack.hot);

@@ -93,7 +93,8 @@ struct ds_l2_page {
 };
 
 static_assert(sizeof(struct ds_l2_page) == DS_L2_PAGE_BYTES, "no byte more");
-static_assert(DS_L2_PAGES_MAX << DS_L2_SLOT_BITS == 0x200000, "a slot has room in a word beside DS_FROM_L2");
+static_assert(DS_L2_PAGES_MAX << DS_L2_SLOT_BITS == 0x200000,
+	      "a slot has room in a word beside DS_FROM_L2");
 static_assert(DS_L2_PAGE_SLOTS <= 1u << DS_L2_SLOT_BITS, "a slot's number has room");
 
 /**

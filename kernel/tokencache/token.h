@@ -53,7 +53,8 @@ struct ds_token_chain {
  * struct ds_token_indices - indices for tokens of one size; private
  * @unused: free ones, which are taken first
  * @retired: free ones that have given their last generation. They begin again only when no
- *	other can be had: some 10^9 tokens have come and gone by then since the same handle was valid
+ *	other can be had: some 10^9 tokens have come and gone by then since the same
+ *	handle was valid
  * @next: the one that is used next, if none is in @unused and it is below @end
  * @end: behind the page of @next
  */

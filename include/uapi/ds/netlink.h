@@ -68,7 +68,8 @@
  *	DS_A_NAME, and DS_A_VALUE or DS_A_HISTOGRAM. What is not of an RDMA device has
  *	"(packets)", memory that only packets reach, or "(fetch)", batch and mailbox
  * @DS_CMD_TOKEN_PARAM_GET: dump: parameters of the token cache: DS_A_NAME, DS_A_SETTING,
- *	DS_A_LEAST, DS_A_MOST, DS_A_DEFAULT, perhaps DS_A_REASON; one with DS_A_LEAST equal to DS_A_MOST is fixed
+ *	DS_A_LEAST, DS_A_MOST, DS_A_DEFAULT, perhaps DS_A_REASON; one with DS_A_LEAST equal
+ *	to DS_A_MOST is fixed
  * @DS_CMD_TOKEN_SET: do: DS_A_NAME, DS_A_SETTING
  * @DS_CMD_TOKEN_IMPORT: do: DS_A_DEVICE, optionally DS_A_OBJECTS, DS_A_PART, DS_A_PARTS:
  *	objects of other users of a device; the last part puts all parts in the place of
@@ -136,7 +137,7 @@ enum ds_cmd {
  * @DS_A_IPV6: binary, 16
  * @DS_A_PORT: u16, port of the peer's listener
  * @DS_A_STATE: u32, enum ds_peer_state, ds_dev_state or ds_attach_state; of a queue pair
- *	0 RESET, 1 INIT, 2 RTR, 3 RTS, 4 SQD, 5 SQE, 6 ERR
+ *	0 RESET, 1 INIT, 2 RTR, 3 RTS, 4 SQD, 5 SQE, 6 the error state
  * @DS_A_PASSIVE: u8, 1 if the peer connected to us, 0 if we connected to it
  * @DS_A_TIMEOUT_MS: u32, longest wait of the command, default 10 s
  * @DS_A_SEGMENT: u64, number of a segment, never used twice by a host
