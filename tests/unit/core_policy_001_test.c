@@ -190,6 +190,48 @@ static u32 interval(u32 dma, u32 l1, u32 l2, u32 cpu)
 	return policy.base->params.promote_to_l1_threshold;
 }
 
+/* @tokens of those that are not in L1 have a heat of @heat; until they are counted. */
+static void heat_up(u32 tokens, u32 heat)
+{
+	struct ds_sketch *sketch = &policy.base->sketch;
+	u32 i;
+
+	memset(sketch->counters, 0, sketch->width);
+	for (i = 0; i < tokens; i++)
+		sketch->counters[i] = (u8)heat;
+	uses += policy.base->params.aging_interval;
+	assert_true(ds_policy_tick(&policy, 1, uses, &quiet));
+	for (i = 0; i < 100; i++)
+		assert_false(ds_policy_tick(&policy, 1, uses, &quiet));
+}
+
+/* As many are that hot as L1 has slots. */
+static void capacity_implies_the_highest_threshold(void **state)
+{
+	u32 heat;
+
+	(void)state;
+	uses = 0;
+	start(64, DS_POLICY_ADAPTIVE_001, KEYS);
+	assert_int_equal(policy.base->fit, 1);
+	for (heat = 1; heat <= DS_SKETCH_MOST; heat++) {
+		heat_up(64, heat);
+		assert_int_equal(policy.base->fit, 1);
+	}
+	stop();
+	start(32, DS_POLICY_ADAPTIVE_001, KEYS);
+	use(1);
+	for (heat = 1; heat <= DS_SKETCH_MOST; heat++) {
+		policy.slots[slot_of[1]].heat = (u8)heat;
+		heat_up(31, heat);
+		assert_int_equal(policy.base->fit, 1);
+		policy.slots[slot_of[1]].heat = (u8)heat;
+		heat_up(32, heat);
+		assert_int_equal(policy.base->fit, min(2u << ilog2(heat), 128u));
+	}
+	stop();
+}
+
 static void thresholds_follow_the_load(void **state)
 {
 	u32 i;
@@ -197,11 +239,13 @@ static void thresholds_follow_the_load(void **state)
 	(void)state;
 	uses = 0;
 	start(64, DS_POLICY_ADAPTIVE_001, KEYS);
-	/* Seldom hit and a busy processor: down, to 1, within ten intervals. */
-	for (i = 1; i <= 10; i++)
-		assert_int_equal(interval(0, 300, 900, 900), i < 7 ? 128 >> i : 1);
+	assert_int_equal(policy.base->params.promote_to_l1_threshold, 1);
 	assert_int_equal(policy.base->params.promote_to_l2_threshold, 1);
-	/* Saturated, and L2 of no use: up, to where 001 had it. */
+	/* All are cold: a higher one would leave L1 empty. */
+	for (i = 0; i < 10; i++)
+		assert_int_equal(interval(950, 300, 100, 900), 1);
+	/* Saturated, and L2 of no use: up, to what fills L1, within ten intervals. */
+	policy.base->fit = 128;
 	for (i = 1; i <= 10; i++)
 		assert_int_equal(interval(950, 300, 100, 900), i < 7 ? 1 << i : 128);
 	assert_int_equal(policy.base->params.promote_to_l2_threshold, 16);
@@ -212,6 +256,10 @@ static void thresholds_follow_the_load(void **state)
 	assert_int_equal(interval(0, 950, 100, 900), 128);
 	assert_int_equal(interval(0, 300, 100, 699), 128);
 	assert_int_equal(interval(699, 949, 100, 700), 64);
+	/* Seldom hit and a busy processor: down, to 1, within ten intervals. */
+	for (i = 1; i <= 10; i++)
+		assert_int_equal(interval(0, 300, 900, 900), i < 6 ? 64 >> i : 1);
+	assert_int_equal(policy.base->params.promote_to_l2_threshold, 1);
 	stop();
 }
 
@@ -236,6 +284,7 @@ int main(void)
 		TEST(counts_are_halved),
 		TEST(least_score_goes),
 		TEST(idle_ones_go),
+		TEST(capacity_implies_the_highest_threshold),
 		TEST(thresholds_follow_the_load),
 		TEST(literal_thresholds_stay),
 	};

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "sim/compare.hpp"
+#include "sim/generate.hpp"
 #include "user_sim.hpp"
 #include "user_sim_models.hpp"
 
@@ -63,13 +64,14 @@ std::vector<uint32_t> random_ids(std::mt19937 &random, uint32_t objects, size_t 
 
 void names(void **) {
     Trace trace = trace_of({1});
-    auto refused = [&](const char *name, uint32_t capacity = 1) {
+    auto refused = [&](const char *name, uint32_t capacity = 16) {
         auto error = error_of([&] { make_policy(name, capacity, trace); });
         return error.code == EINVAL && !error.remedy.empty();
     };
 
-    for (const char *name : {"", "LRU", "lru:", "lru:5", "w-tinylfu:", "w-tinylfu:0",
-                             "w-tinylfu:100", "w-tinylfu:1x", "w-tinylfu:-1", "opt:1", ":"})
+    for (const char *name :
+         {"", "LRU", "lru:", "lru:5", "w-tinylfu:", "w-tinylfu:0", "w-tinylfu:100", "w-tinylfu:1x",
+          "w-tinylfu:-1", "opt:1", ":", "literal-001:0", "literal-001:256", "adaptive-001:1"})
         assert_true(refused(name));
     assert_true(refused("lru", 0));
     for (const PolicyKind &kind : policies())
@@ -276,6 +278,26 @@ void ours_beside_the_references(void **) {
     assert_true(hits("adaptive-001", 512, trace) > hits("literal-001", 512, trace));
 }
 
+/// All fixed thresholds, and the one that is adapted: on skew, scans in it, and phases.
+void adaptive_001_is_near_the_best_threshold(void **) {
+    for (const char *kind : {"zipf", "mixture", "phases"}) {
+        Recipe recipe;
+        recipe.kind = kind;
+        recipe.requests = 60000;
+        recipe.objects = 4000;
+        Trace trace = generate(recipe);
+        uint64_t best = 0, literal = hits("literal-001", 256, trace);
+        for (uint32_t uses = 1; uses <= 255; uses++)
+            best = std::max(best, hits("literal-001:" + std::to_string(uses), 256, trace));
+        uint64_t adapted = hits("adaptive-001", 256, trace);
+        print_message("# %s: %.1f %% of the best\n", kind,
+                      100.0 * static_cast<double>(adapted) / static_cast<double>(best));
+        assert_true(100 * adapted >= 95 * best);
+        assert_int_equal(literal, hits("literal-001:128", 256, trace));
+        assert_true(literal < best);
+    }
+}
+
 void real_traces(void **) {
     const char *const columns[] = {"lru",  "sieve",       "s3-fifo",   "2q",           "arc",
                                    "lirs", "w-tinylfu:1", "w-tinylfu", "w-tinylfu:50", "opt"};
@@ -334,6 +356,7 @@ int main() {
         cmocka_unit_test(a_sketch_never_forgets_too_much),
         cmocka_unit_test(comparisons),
         cmocka_unit_test(ours_beside_the_references),
+        cmocka_unit_test(adaptive_001_is_near_the_best_threshold),
         cmocka_unit_test(real_traces),
     };
 

@@ -4,40 +4,43 @@
 #include <cerrno>
 #include <charconv>
 
+#include "sim/core.hpp"
+
 namespace ds::sim {
 namespace {
 
 constexpr PolicyKind kinds[] = {
-    {"lru", make_lru, 0},
-    {"fifo", make_fifo, 0},
-    {"clock", make_clock, 0},
-    {"sieve", make_sieve, 0},
-    {"s3-fifo", make_s3fifo, 0},
-    {"2q", make_2q, 0},
-    {"arc", make_arc, 0},
-    {"lirs", make_lirs, 0},
-    {"w-tinylfu", make_wtinylfu, 20},
-    {"lfu", make_lfu, 0},
-    {"ds", make_ds, 0},
-    {"literal-001", make_literal_001, 0},
-    {"adaptive-001", make_adaptive_001, 0},
-    {"opt", make_opt, 0},
+    {"lru", make_lru},
+    {"fifo", make_fifo},
+    {"clock", make_clock},
+    {"sieve", make_sieve},
+    {"s3-fifo", make_s3fifo},
+    {"2q", make_2q},
+    {"arc", make_arc},
+    {"lirs", make_lirs},
+    {"w-tinylfu", make_wtinylfu, 20, 99},
+    {"lfu", make_lfu},
+    {"ds", make_ds},
+    {"literal-001", make_literal_001, DS_POLICY_PROMOTE_TO_L1_THRESHOLD, DS_SKETCH_MOST},
+    {"adaptive-001", make_adaptive_001},
+    {"opt", make_opt},
 };
 
 Failure wrong(std::string sentence, std::string remedy) {
     return Failure({EINVAL, std::move(sentence), std::move(remedy), false});
 }
 
-uint32_t percent_of(std::string_view text, const PolicyKind &kind) {
-    uint32_t percent = 0;
-    auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), percent);
+uint32_t number_of(std::string_view text, const PolicyKind &kind) {
+    uint32_t number = 0;
+    auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
 
-    if (kind.percent == 0 || error != std::errc() || stop != text.data() + text.size() ||
-        percent < 1 || percent > 99)
+    if (error != std::errc() || stop != text.data() + text.size() || number < 1 ||
+        number > kind.most)
         throw wrong(
-            "'" + std::string(text) + "' is no share of policy " + std::string(kind.name) + ".",
-            "Only w-tinylfu has one: 1 to 99 percent, as w-tinylfu:20.");
-    return percent;
+            "'" + std::string(text) + "' is no number for policy " + std::string(kind.name) + ".",
+            kind.most ? "Use 1 to " + std::to_string(kind.most) + ", or none."
+                      : "Only w-tinylfu and literal-001 have one.");
+    return number;
 }
 
 }  // namespace
@@ -56,9 +59,9 @@ std::unique_ptr<Policy> make_policy(std::string_view name, uint32_t capacity, co
         names += " " + std::string(kind.name);
         if (kind.name != name.substr(0, colon))
             continue;
-        uint32_t percent =
-            colon == name.npos ? kind.percent : percent_of(name.substr(colon + 1), kind);
-        return kind.make(capacity, percent, trace);
+        uint32_t number =
+            colon == name.npos ? kind.number : number_of(name.substr(colon + 1), kind);
+        return kind.make(capacity, number, trace);
     }
     throw wrong("There is no policy '" + std::string(name) + "'.", "Choose from:" + names + ".");
 }

@@ -23,15 +23,17 @@ public:
 
 struct PolicyKind {
     std::string_view name;
-    std::unique_ptr<Policy> (*make)(uint32_t capacity, uint32_t percent, const Trace &trace);
-    uint32_t percent;  ///< default of the number that may stand behind the name, 0: none may
+    std::unique_ptr<Policy> (*make)(uint32_t capacity, uint32_t number, const Trace &trace);
+    uint32_t number = 0;  ///< default of the number that may stand behind the name
+    uint32_t most = 0;    ///< of it, from 1; 0: none may
 };
 
 /// All of them. The last one is OPT, which knows the future.
 std::span<const PolicyKind> policies();
 
-/// A policy for one pass over a trace. Its name may have a share behind it: w-tinylfu:1 has a
-/// window of 1 %. Throws Failure (EINVAL) for a name that there is not, and a capacity of 0.
+/// A policy for one pass over a trace. Its name may have a number behind it: w-tinylfu:1 has a
+/// window of 1 %, literal-001:2 has PROMOTE_TO_L1_THRESHOLD = 2. Throws Failure (EINVAL) for a name
+/// that there is not, and a capacity of 0.
 std::unique_ptr<Policy> make_policy(std::string_view name, uint32_t capacity, const Trace &trace);
 
 /// How many of the trace's accesses hit in an empty cache.
@@ -52,7 +54,7 @@ std::unique_ptr<Policy> make_lirs(uint32_t capacity, uint32_t, const Trace &trac
 std::unique_ptr<Policy> make_wtinylfu(uint32_t capacity, uint32_t window, const Trace &trace);
 std::unique_ptr<Policy> make_lfu(uint32_t capacity, uint32_t, const Trace &trace);
 std::unique_ptr<Policy> make_ds(uint32_t capacity, uint32_t, const Trace &trace);
-std::unique_ptr<Policy> make_literal_001(uint32_t capacity, uint32_t, const Trace &trace);
+std::unique_ptr<Policy> make_literal_001(uint32_t capacity, uint32_t threshold, const Trace &trace);
 std::unique_ptr<Policy> make_adaptive_001(uint32_t capacity, uint32_t, const Trace &trace);
 std::unique_ptr<Policy> make_opt(uint32_t capacity, uint32_t, const Trace &trace);
 

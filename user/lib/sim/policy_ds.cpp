@@ -59,10 +59,12 @@ private:
 };
 
 /// Time stands still: nobody is idle, counts age with uses. What adaptive-001 is told is
-/// that DMA is not busy and the processor is, so its thresholds fall while L1 hits seldom.
+/// that DMA is not busy and the processor is: it has no reason to raise its thresholds.
 class Ds001 : public Ds {
 public:
     using Ds::Ds;
+
+    void set_threshold(uint32_t uses) { policy_.base->params.promote_to_l1_threshold = uses; }
 
     bool access(uint32_t id) override {
         bool hit = Ds::access(id);
@@ -97,8 +99,12 @@ std::unique_ptr<Policy> make_ds(uint32_t capacity, uint32_t, const Trace &trace)
     return std::make_unique<Ds>(capacity, trace.uniques, DS_POLICY_DEFAULT);
 }
 
-std::unique_ptr<Policy> make_literal_001(uint32_t capacity, uint32_t, const Trace &trace) {
-    return std::make_unique<Ds001>(capacity, trace.uniques, DS_POLICY_LITERAL_001);
+std::unique_ptr<Policy> make_literal_001(uint32_t capacity, uint32_t threshold,
+                                         const Trace &trace) {
+    auto policy = std::make_unique<Ds001>(capacity, trace.uniques, DS_POLICY_LITERAL_001);
+
+    policy->set_threshold(threshold);
+    return policy;
 }
 
 std::unique_ptr<Policy> make_adaptive_001(uint32_t capacity, uint32_t, const Trace &trace) {
