@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Shares of L1 that trust domains have: what a domain keeps, whatever others do, and no more. */
+#include "core_tier.h"
+
+enum { DOMAINS = 4 };
+
+/* Each protection domain is of another trust domain; tokens are theirs by turns. */
+static void start_domains(u32 pds[DOMAINS])
+{
+	u32 i;
+
+	assert_int_equal(ds_cache_init(&cache, TOKENS + 10, CAPACITY, DS_POLICY_DEFAULT, 1,
+				       DS_L2_ANYWHERE), 0);
+	memset(posted, 0, sizeof(posted));
+	for (i = 0; i < DOMAINS; i++) {
+		struct ds_token_desc d = { .type = DS_TOKEN_PD, .pd.domain = i + 100, .pd.number = i };
+
+		assert_int_equal(ds_token_create(&cache.table, &d, &pds[i]), 0);
+	}
+	for (i = 0; i < TOKENS; i++) {
+		struct ds_token_desc d = { .type = DS_TOKEN_QP, .qp.number = i + 1,
+					   .qp.pd = ds_token_index(pds[i % DOMAINS]) };
+
+		assert_int_equal(ds_token_create(&cache.table, &d, &tokens[i]), 0);
+	}
+}
+
+static void stop_domains(const u32 pds[DOMAINS])
+{
+	u32 i;
+
+	for (i = 0; i < DOMAINS; i++)
+		end(pds[i]);
+	stop();
+}
+
+static void count_domains(u32 of[DOMAINS])
+{
+	u32 i;
+
+	memset(of, 0, DOMAINS * sizeof(of[0]));
+	for (i = 0; i < TOKENS; i++)
+		of[i % DOMAINS] += tier_of(i) == 1;
+}
+
+static void bad_shares(void **state)
+{
+	u32 i;
+
+	(void)state;
+	start(DS_POLICY_DEFAULT, 0);
+	assert_int_equal(ds_cache_partition(&cache, 1, 1, 2), -EINVAL);	/* not prepared */
+	allocs_left = 0;
+	assert_int_equal(ds_shares_prepare(&cache.shares), -ENOMEM);
+	allocs_left = -1;
+	assert_int_equal(ds_shares_prepare(&cache.shares), 0);
+	assert_int_equal(ds_shares_prepare(&cache.shares), 0);
+	assert_int_equal(ds_cache_partition(&cache, 1, 3, 2), -EINVAL);
+	assert_int_equal(ds_cache_partition(&cache, 1, 0, 0), -EINVAL);
+	assert_int_equal(ds_cache_partition(&cache, DS_SHARE_NONE, 0, 1), -EINVAL);
+	assert_int_equal(ds_cache_partition(&cache, 1, CAPACITY / 2 + 1, CAPACITY), -ENOSPC);
+	assert_int_equal(ds_cache_partition(&cache, 1, CAPACITY / 2, CAPACITY), 0);
+	assert_int_equal(ds_cache_partition(&cache, 2, 1, 1), -ENOSPC);
+	assert_int_equal(ds_cache_partition(&cache, 1, CAPACITY / 2 - 1, CAPACITY), 0);
+	assert_int_equal(ds_cache_partition(&cache, 2, 1, 1), 0);
+	assert_int_equal(ds_cache_partition(&cache, 3, 0xffffffff, 0xffffffff), -ENOSPC);
+	for (i = 3; i <= DS_SHARES; i++)
+		assert_int_equal(ds_cache_partition(&cache, i, 0, 1), 0);
+	assert_int_equal(ds_cache_partition(&cache, i, 0, 1), -ENOSPC);
+	stop();
+}
+
+/* Others come in a stream: a domain keeps what it may keep, and no more. */
+static void a_domain_keeps(void **state)
+{
+	u32 i, of[DOMAINS], pds[DOMAINS], in[4];
+
+	(void)state;
+	start_domains(pds);
+	assert_int_equal(ds_shares_prepare(&cache.shares), 0);
+	assert_int_equal(ds_cache_partition(&cache, 101, 10, CAPACITY), 0);
+	for (i = 1; i < 20 * DOMAINS; i += DOMAINS)
+		use(i);
+	count_domains(of);
+	assert_int_equal(of[1], 20);
+	for (i = 0; i < TOKENS; i++)
+		if (i % DOMAINS != 1)
+			use(i);
+	count_domains(of);
+	assert_int_equal(of[1], 10);
+	for (i = 10; i < 20; i++)	/* those that came last */
+		assert_int_equal(tier_of(1 + i * DOMAINS), 1);
+	check_all(in);
+	assert_int_equal(in[1], CAPACITY);
+	for (i = 1; i < TOKENS; i += DOMAINS)	/* its own take each other's places */
+		use(i);
+	assert_int_not_equal(tier_of(1 + 10 * DOMAINS), 1);
+	/* Of those that are revoked others get the places. */
+	for (i = 1; i < TOKENS; i += DOMAINS) {
+		end(tokens[i]);
+		tokens[i] = create(i);
+	}
+	assert_int_equal(cache.shares.of[0].used, 0);
+	assert_int_equal(cache.shares.of[0].held, 0);
+	for (i = 0; i < TOKENS; i++)
+		if (i % DOMAINS != 1)
+			use(i);
+	check_all(in);
+	assert_int_equal(in[1], CAPACITY);
+	stop_domains(pds);
+}
+
+static void a_domain_has_no_more(void **state)
+{
+	u32 i, of[DOMAINS], pds[DOMAINS], in[4];
+
+	(void)state;
+	start_domains(pds);
+	assert_int_equal(ds_shares_prepare(&cache.shares), 0);
+	assert_int_equal(ds_cache_partition(&cache, 102, 2, 7), 0);
+	assert_int_equal(ds_cache_partition(&cache, 103, 0, 3), 0);
+	for (i = 0; i < 2 * TOKENS; i++) {
+		use(random_below(TOKENS));
+		if (i % 50)
+			continue;
+		count_domains(of);
+		assert_true(of[2] <= 7 && of[3] <= 3);
+		assert_int_equal(of[2], cache.shares.of[0].used);
+		assert_int_equal(of[3], cache.shares.of[1].used);
+	}
+	check_all(in);
+	assert_int_equal(in[1], CAPACITY);
+	count_domains(of);
+	assert_in_range(of[2], 2, 7);
+	/* Only they come: the rest of L1 stays as it is. */
+	for (i = 3; i < TOKENS; i += DOMAINS)
+		use(i);
+	check_all(in);
+	assert_int_equal(in[1], CAPACITY);
+	count_domains(of);
+	assert_int_equal(of[3], 3);
+	stop_domains(pds);
+}
+
+/* More on their way at once than a domain may have. */
+static void a_domain_at_once(void **state)
+{
+	struct ds_cache_change changes[5];
+	u32 i, n, round, of[DOMAINS], pds[DOMAINS], in[4];
+
+	(void)state;
+	start_domains(pds);
+	assert_int_equal(ds_shares_prepare(&cache.shares), 0);
+	assert_int_equal(ds_cache_partition(&cache, 102, 2, 4), 0);
+	for (i = 0; i < TOKENS; i++)
+		use(i);
+	for (round = 0; round < 100; round++) {
+		for (n = 0, i = 2; n < 5; i += DOMAINS)
+			if (tier_of(i) != 1 && !ds_cache_miss_begin(&cache, tokens[i], &changes[n]))
+				n++;
+		while (n--) {
+			if (random_below(3))
+				ds_cache_miss_end(&cache, &changes[n]);
+			else
+				ds_cache_miss_abort(&cache, &changes[n]);
+		}
+		count_domains(of);
+		check_all(in);
+		assert_true(cache.shares.of[0].used <= 4);
+	}
+	stop_domains(pds);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(bad_shares),
+		TEST(a_domain_keeps),
+		TEST(a_domain_has_no_more),
+		TEST(a_domain_at_once),
+	};
+
+	return cmocka_run_group_tests_name("core_share", tests, NULL, NULL);
+}
