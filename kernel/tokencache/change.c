@@ -100,9 +100,9 @@ static u32 l2_slot_for(struct ds_cache *c, struct ds_cache_change *ch, u32 token
 /* It is not the change's if who is in it is still to leave. */
 static void l2_slot_unused(struct ds_cache *c, const struct ds_cache_change *ch, u32 slot)
 {
-	const struct ds_cache_move *last = &ch->moves[ch->count - 1];
+	const struct ds_cache_move *last = ch->count ? &ch->moves[ch->count - 1] : NULL;
 
-	if (!ch->count || last->from != 2 || last->slot != slot)
+	if (!last || last->from != 2 || last->slot != slot)
 		ds_l2_give(&c->table.l2, slot);
 }
 
