@@ -192,8 +192,14 @@ Json Tiers::json() const {
     for (const auto &[device, counters] : now_)
         if (device != fetch)
             devices.push_back(device_json(device));
-    return {{"time", stamp_},        {"seconds", json_of(seconds_)}, {"l1_slots", l1_slots_},
-            {"l2_bytes", l2_bytes_}, {"l2_memory", l2_memory_},      {"tiers", levels},
+    return {{"time", stamp_},
+            {"seconds", json_of(seconds_)},
+            {"l1_slots", l1_slots_},
+            {"l2_bytes", l2_bytes_},
+            {"l2_memory", l2_memory_},
+            {"dma_operations", json_of(per_second(fetch, "batch_fetches"))},
+            {"fetched", json_of(per_second(fetch, "batch_fetched"))},
+            {"tiers", levels},
             {"devices", devices}};
 }
 
