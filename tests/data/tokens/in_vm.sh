@@ -8,7 +8,7 @@ for node in 1 2 3; do
 	on "$node" sh -c "dsctl -q node set $node && dsctl -q node domain add 1 --key /share/key"
 done
 for server in 2 3; do
-	on "$server" sh -c 'for i in $(seq 16); do dsctl -q seg add 16M --domain 1 > /dev/null; done'
+	for _ in $(seq 16); do on "$server" dsctl -q seg add 16M --domain 1 > /dev/null; done
 done
 for server in 1 2 3; do dsctl -q peer add "10.77.0.$server"; done
 
