@@ -58,7 +58,7 @@ enum ds_shadow_list {
 	DS_SHADOW_SHORT_STAGING,	/* of S3FIFO_SHORT, in the same order */
 	DS_SHADOW_SHORT_MAIN,
 	DS_SHADOW_SHORT_GHOST,
-	DS_SHADOW_STACK,		/* of LIRS: in the order of last use; residents and others */
+	DS_SHADOW_STACK,		/* of LIRS: by last use; residents and others */
 	DS_SHADOW_GUESTS,		/* of LIRS: residents that are not kept */
 	DS_SHADOW_LISTS
 };

@@ -90,7 +90,8 @@ void ds_shares_destroy(struct ds_shares *s);
  *
  * What it has too much it loses to others only.
  *
- * Return: 0; -EINVAL, also before ds_shares_prepare(); -ENOSPC for one domain too many, or if too much would be kept.
+ * Return: 0; -EINVAL, also before ds_shares_prepare(); -ENOSPC for one domain too many, or if
+ * too much would be kept.
  */
 int ds_share_set(struct ds_shares *s, u32 domain, u32 min, u32 max);
 
