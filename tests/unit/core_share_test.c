@@ -70,10 +70,10 @@ static void bad_shares(void **state)
 	stop();
 }
 
-/* Others come in a stream: a domain keeps what it may keep, and no more. */
+/* Others come in a stream: a domain keeps what it may keep, and of the rest what the policy wants. */
 static void a_domain_keeps(void **state)
 {
-	u32 i, of[DOMAINS], pds[DOMAINS], in[4];
+	u32 i, n = 0, of[DOMAINS], pds[DOMAINS], in[4];
 
 	(void)state;
 	start_domains(pds);
@@ -87,14 +87,16 @@ static void a_domain_keeps(void **state)
 		if (i % DOMAINS != 1)
 			use(i);
 	count_domains(of);
-	assert_int_equal(of[1], 10);
+	assert_in_range(of[1], 10, 15);
 	for (i = 10; i < 20; i++)	/* those that came last */
 		assert_int_equal(tier_of(1 + i * DOMAINS), 1);
 	check_all(in);
 	assert_int_equal(in[1], CAPACITY);
 	for (i = 1; i < TOKENS; i += DOMAINS)	/* its own take each other's places */
 		use(i);
-	assert_int_not_equal(tier_of(1 + 10 * DOMAINS), 1);
+	for (i = 10; i < 20; i++)
+		n += tier_of(1 + i * DOMAINS) == 1;
+	assert_in_range(n, 0, 5);
 	/* Of those that are revoked others get the places. */
 	for (i = 1; i < TOKENS; i += DOMAINS) {
 		end(tokens[i]);
