@@ -359,6 +359,8 @@ void events_are_counted(void **) {
         RunOptions options;
         options.l1 = 200;
         options.policy = policy;
+        if (options.policy == "adaptive-001")
+            options.set("PROMOTE_TO_L1_THRESHOLD", 64);  // from which it comes down
         auto log = EventLog::create(folder.path("events")).or_throw();
         RunResult r = run(trace, options, &log);
         log.finish().or_throw();
@@ -383,7 +385,7 @@ void events_are_counted(void **) {
         assert_int_equal(counts["threshold"], r.threshold_changes);
         assert_true(counts["expand"] > 0);
         assert_true(numbers(r) == numbers(run(trace, options)));
-        if (std::string(policy) == "adaptive-001")
+        if (options.policy == "adaptive-001")
             assert_true(r.threshold_changes > 0 && counts["demote"] > 0);
         else
             assert_int_equal(r.threshold_changes + counts["demote"], 0);
