@@ -154,7 +154,8 @@ const Object sim{
                       .fallback = "512,2048,8192,32768"},
                      {.name = "--policy",
                       .value = "LIST",
-                      .help = "policies, w-tinylfu:N with a window of N percent, literal-001:N with a threshold of N uses",
+                      .help = "policies, w-tinylfu:N with a window of N percent, literal-001:N "
+                              "with a threshold of N uses",
                       .fallback = "lru,fifo,clock,sieve,s3-fifo,2q,arc,lirs,w-tinylfu,lfu,ds,opt"},
                      {.name = "--threads",
                       .value = "N",
