@@ -239,7 +239,7 @@ int ds_policy_pin(struct ds_policy *p, u32 slot, bool pinned)
 
 /* ---- memory ---- */
 
-/* A sample costs a time that grows with the size; a small cache has few that make up for it. */
+/* A sample takes a time that grows with the size: there are fewer in a large cache. */
 static u32 ds_policy_shadow_size(u32 capacity)
 {
 	u32 size = min(1u << (ilog2(capacity) + 2) / 2, capacity / 8);

@@ -277,15 +277,15 @@ static bool ds_shadow_is_better(struct ds_shadow *s, enum ds_rule a, enum ds_rul
 }
 
 /* No lead is so large that it takes long to be lost. */
-static void ds_shadow_bound(struct ds_shadow *s, enum ds_rule rule)
+static void ds_shadow_bound(struct ds_shadow *s, u32 rule)
 {
-	u32 most = s->size * DS_SHADOW_ONE / 8, best = rule, i, lead, *apart;
+	u32 most = s->size * DS_SHADOW_ONE / 8, i, lead, *apart;
 
 	for (i = 0; i < DS_RULES; i++) {
 		if (s->hits[rule] <= s->hits[i] + most)
 			continue;
 		lead = s->hits[rule] - s->hits[i];
-		apart = ds_shadow_pair(s, min(i, best), max(i, best));
+		apart = ds_shadow_pair(s, min(i, rule), max(i, rule));
 		*apart = (u32)((u64)*apart * most / lead);
 		s->hits[i] += lead - most;
 	}
