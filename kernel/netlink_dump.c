@@ -97,7 +97,7 @@ static int ds_put_device(struct sk_buff *skb, void *object)
 	u32 mtu = ds_device_mtu(dev->ib);
 	int err;
 
-	err = nla_put_string(skb, DS_A_DEVICE, dev_name(&dev->ib->dev)) ?:
+	err = nla_put_string(skb, DS_A_DEVICE, dev->ib->name) ?:
 	      nla_put_u32(skb, DS_A_STATE, dev->refused ? DS_DEV_REFUSED : DS_DEV_USED);
 	if (!err && mtu)
 		err = nla_put_u32(skb, DS_A_MTU, mtu);

@@ -155,6 +155,9 @@ static int ds_dump_table(struct ds_dump *dump, u32 number, struct ds_token_table
 
 static int ds_dump_foreign(struct ds_token_device *dev, void *dump)
 {
+	/* Of programs that whoever asks may not see. */
+	if (!netlink_capable(((struct ds_dump *)dump)->cb->skb, CAP_NET_ADMIN))
+		return 0;
 	return dev->foreign ? ds_dump_table(dump, dev->number, &dev->foreign->table) : 0;
 }
 
@@ -298,8 +301,8 @@ int ds_dump_token_stats(struct ds_dump *dump)
 	if (!stats)
 		return -ENOMEM;
 	stats->dump = dump;
-	ds_token_devices_lock();
 	ds_count_tokens(stats);
+	ds_token_devices_lock();
 	err = ds_token_device_for_each(ds_dump_token_counts, stats) ?: ds_dump_fetch_stats(dump);
 	ds_token_devices_unlock();
 	kfree(stats);

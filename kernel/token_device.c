@@ -10,6 +10,7 @@
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
 #include <linux/string.h>
+#include "netlink.h"
 #include "token_device.h"
 #include "token_foreign.h"
 #include "tokencache/word.h"
@@ -91,6 +92,7 @@ struct ds_token_device *ds_token_device_add(struct ib_device *ib)
 	ret = ds_token_device_enter(dev);
 	if (ret)
 		goto err_counts;
+	ds_netlink_changed(DS_CMD_TOKEN_STAT_GET);
 	return dev;
 
 err_counts:
@@ -107,6 +109,7 @@ void ds_token_device_del(struct ds_token_device *dev)
 	ds_token_import_free(dev->foreign);
 	ds_token_import_free(dev->coming);
 	ds_token_devices_unlock();
+	ds_netlink_changed(DS_CMD_TOKEN_STAT_GET);
 	synchronize_rcu();	/* who moved one of its tokens may still count that */
 	free_percpu(dev->counts);
 	kfree(dev);
@@ -114,7 +117,8 @@ void ds_token_device_del(struct ds_token_device *dev)
 
 const char *ds_token_device_name(const struct ds_token_device *dev)
 {
-	return dev->ib ? dev_name(&dev->ib->dev) : "(packets)";
+	/* Not dev_name(): that string is freed when the device is renamed. */
+	return dev->ib ? dev->ib->name : "(packets)";
 }
 
 int ds_token_device_for_each(int (*fn)(struct ds_token_device *dev, void *ctx), void *ctx)
@@ -138,7 +142,7 @@ struct ds_token_device *ds_token_device_find(const char *name)
 
 	for (number = 1; number < DS_TOKEN_DEVICES; number++) {
 		dev = ds_token_device_number(number);
-		if (dev && dev->ib && !strcmp(dev_name(&dev->ib->dev), name))
+		if (dev && dev->ib && !strcmp(dev->ib->name, name))
 			return dev;
 	}
 	return NULL;

@@ -65,7 +65,9 @@ int ds_token_fetch_init(struct ds_cache *cache)
 void ds_token_fetch_exit(void)
 {
 	cancel_delayed_work_sync(&ds_token_tick_work);
+	local_bh_disable();
 	ds_fetch_shut(&ds_token_fetch);
+	local_bh_enable();
 	cancel_delayed_work_sync(&ds_token_fetch_work);
 	ds_fetch_destroy(&ds_token_fetch);
 }

@@ -2,6 +2,7 @@
 /*
  * DS: tokens of RDMA objects that are not ours.
  */
+#include <linux/sched.h>
 #include <linux/slab.h>
 #include "token_device.h"
 #include "token_foreign.h"
@@ -10,10 +11,18 @@ static u32 ds_token_foreign;	/* of all devices and imports; under the devices' l
 
 void ds_token_import_free(struct ds_token_import *import)
 {
+	unsigned long number;
+	void *pd;
+
 	if (!import)
 		return;
 	ds_token_foreign -= ds_token_count(&import->table);
 	ds_token_table_destroy(&import->table);
+	/* One by one: xa_destroy() frees all with interrupts off. */
+	xa_for_each(&import->pds, number, pd) {
+		xa_erase(&import->pds, number);
+		cond_resched();
+	}
 	xa_destroy(&import->pds);
 	kfree(import);
 }
@@ -22,7 +31,7 @@ static struct ds_token_import *ds_token_import_begin(const struct ds_token_part 
 {
 	struct ds_token_import *import;
 
-	import = kzalloc(sizeof(*import), GFP_KERNEL);
+	import = kzalloc(sizeof(*import), GFP_KERNEL_ACCOUNT);
 	if (!import)
 		return NULL;
 	if (ds_token_table_init(&import->table, DS_TOKEN_FOREIGN_MOST)) {
@@ -107,7 +116,8 @@ static int ds_token_import_one(struct ds_token_import *import, const struct ds_t
 	ds_token_foreign++;
 	if (o->type == DS_TOKEN_PD)
 		ret = xa_err(xa_store(&import->pds, o->number,
-				      xa_mk_value(ds_token_index(token)), GFP_KERNEL));
+				      xa_mk_value(ds_token_index(token)),
+				      GFP_KERNEL_ACCOUNT));
 	return ret;
 }
 

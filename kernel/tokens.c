@@ -45,7 +45,7 @@ static void ds_token_moved(u32 token, u32 from, u32 to, u32 bytes)
 
 int ds_tokens_init(void)
 {
-	int ret = ds_tokens_choose_node();
+	int ret = ds_token_l2 ? ds_tokens_choose_node() : 0;
 
 	if (ret)
 		return ret;
@@ -110,8 +110,12 @@ static void ds_token_found(const struct ds_token_device *dev, u32 token, int fou
 int ds_token_use(const struct ds_token_device *dev, u32 token, struct ds_token_desc *d)
 {
 	u64 began = ds_token_began(dev);
-	int ret = ds_cache_get(&ds_tokens, token, d);
+	int ret;
 
+	/* Whoever moves it does not sleep meanwhile. */
+	do
+		ret = ds_cache_get(&ds_tokens, token, d);
+	while (ret == -EAGAIN);
 	if (!ret)
 		trace_ds_token_access(token, DS_TOKEN_OP_READ, d->tier);
 	ds_token_found(dev, token, ret ?: d->tier, began);

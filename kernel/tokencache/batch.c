@@ -356,6 +356,7 @@ static u32 add_neighbours(struct ds_batch *b, u32 page, u32 count)
 	u32 most = (u32)param(b, DS_L2_PAGE_PREFETCH_SIZE) / DS_BATCH_TOKEN_BYTES, found, i;
 	u32 added = 0;
 
+	most = min(most, b->near);
 	if (!most || !b->ops->neighbours)
 		return 0;
 	found = b->ops->neighbours(b, page, b->items[count - 1].token, b->tokens, most);
@@ -364,6 +365,7 @@ static u32 add_neighbours(struct ds_batch *b, u32 page, u32 count)
 		if (ds_slotmap_find(&b->map, b->tokens[i]) == DS_SLOT_NONE)
 			b->items[count + added++] = (struct ds_batch_item){ .token = b->tokens[i] };
 	ds_spin_unlock(&b->lock);
+	b->near -= added;
 	return added;
 }
 
@@ -446,6 +448,7 @@ u32 ds_batch_flush(struct ds_batch *b, u64 now)
 	if (!count)
 		return 0;
 	cluster_by_page(b, count);
+	b->near = (u32)param(b, DS_PREFETCH_STAGING);
 	for (done = 0; done < count; done += size) {
 		size = cluster_size(&b->work[done], count - done);
 		if (flush_page(b, &b->work[done], size))

@@ -151,8 +151,9 @@ struct ds_batch_stats {
  * @work: what a flush has taken
  * @items: tokens of one page
  * @tokens: their neighbours
+ * @near: neighbours that this flush may still fetch: no more than staging has room for
  * @resume_at: not due before, because DMA was saturated
- * @flushing: somebody is; @work, @items and @tokens are its
+ * @flushing: somebody is; @work, @items, @tokens and @near are its
  * @starved: a producer is to be told
  * @gone: ds_batch_shut()
  */
@@ -171,6 +172,7 @@ struct ds_batch {
 	struct ds_batch_work *work;
 	struct ds_batch_item *items;
 	u32 *tokens;
+	u32 near;
 	u64 resume_at;
 	bool flushing;
 	bool starved;

@@ -98,7 +98,8 @@ static ds_noinline int look_up(struct ds_cache *c, u32 token, struct ds_token_pa
 
 	if (!place)
 		return -EBADF;
-	word = READ_ONCE(*place);
+	/* Before the home is read. */
+	word = smp_load_acquire(place);
 	ret = ds_word_check(word, token);
 	if (!ret)
 		ret = ds_token_copy(&c->table, token, &word, p);

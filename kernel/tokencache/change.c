@@ -159,6 +159,36 @@ static void arrived_in_l1(struct ds_cache *c, u32 slot)
 	ds_change_repin(c, slot);
 }
 
+/* The slot has another token by now, as the policy sees it. */
+static void promise(struct ds_cache *c, u32 slot, struct ds_share *share)
+{
+	u32 surplus;
+
+	ds_policy_pin(&c->policy, slot, true);
+	surplus = ds_share_enter(&c->shares, slot, share);
+	if (surplus != DS_SHARE_NONE && surplus != slot)
+		ds_change_repin(c, surplus);
+}
+
+/* Who did not have to leave a slot after all stands there again, for the policy and its share. */
+static void l1_slot_back(struct ds_cache *c, u32 slot)
+{
+	u32 token = READ_ONCE(c->table.l1.slots[slot].token);
+	struct ds_share *share = NULL;
+	u64 word;
+
+	if (ds_token_find(&c->table, token, &word) || ds_word_tier(word) != 1 ||
+	    ds_word_l1_slot(word) != slot) {
+		ds_change_forget(c, slot);
+		return;
+	}
+	ds_policy_rekey(&c->policy, slot, ds_token_index(token));
+	if (c->shares.count)
+		share = ds_share_find(&c->shares, ds_share_domain(&c->table, token));
+	promise(c, slot, share);
+	arrived_in_l1(c, slot);
+}
+
 /* @ours: nobody is in the slot any more. */
 static void slot_reached(struct ds_cache *c, const struct ds_cache_move *m, bool ours)
 {
@@ -167,7 +197,7 @@ static void slot_reached(struct ds_cache *c, const struct ds_cache_move *m, bool
 	if (m->move.to == 1 && !m->ret)
 		arrived_in_l1(c, slot);
 	else if (m->move.to == 1)
-		ds_change_forget(c, slot);
+		l1_slot_back(c, slot);
 	else if (m->move.to == 2 && !m->ret)
 		ds_l2_keep(&c->table.l2, slot, false);
 	else if (m->move.to == 2 && ours)
@@ -207,17 +237,6 @@ int ds_change_end(struct ds_cache *c, struct ds_cache_change *ch, int begun)
 
 /* ---- a miss ---- */
 
-/* The slot has another token by now, as the policy sees it. */
-static void promise(struct ds_cache *c, u32 slot, struct ds_share *share)
-{
-	u32 surplus;
-
-	ds_policy_pin(&c->policy, slot, true);
-	surplus = ds_share_enter(&c->shares, slot, share);
-	if (surplus != DS_SHARE_NONE && surplus != slot)
-		ds_change_repin(c, surplus);
-}
-
 static int into_l1(struct ds_cache *c, struct ds_cache_change *ch, u32 token, u32 slot)
 {
 	struct ds_cache_move in;
@@ -225,7 +244,7 @@ static int into_l1(struct ds_cache *c, struct ds_cache_change *ch, u32 token, u3
 	int ret = begin_one(c, &in, token, 1, slot);
 
 	if (ret) {
-		ds_change_forget(c, slot);
+		l1_slot_back(c, slot);
 		return ret;
 	}
 	ret = ds_change_vacate(c, ch, slot);
@@ -383,12 +402,17 @@ int ds_cache_stage(struct ds_cache *c, u32 token)
 	int ret;
 
 	ds_spin_lock(&c->lock);
+	ret = ds_token_find(&c->table, token, &word);
+	/* Where it is, it may be pinned. */
+	if (ret || (!ds_word_is_moving(word) && ds_word_tier(word) < 3))
+		goto out;
 	ret = check(c, token, &word);
 	if (!ret && ds_word_tier(word) == 3) {
 		slot = l2_slot_for(c, &ch, token);
 		ret = slot == DS_L2_NONE ? -ENOSPC : to_l2(c, &ch, token, slot);
 		ret = ds_change_end(c, &ch, ret);
 	}
+out:
 	ds_spin_unlock(&c->lock);
 	return ret == -EEXIST ? 0 : ret;
 }

@@ -47,7 +47,8 @@ int ds_token_copy(const struct ds_token_table *t, u32 token, u64 *word,
 
 		whole = !(t->blocking && ds_word_is_moving(before)) &&
 			ds_token_peek(t, token, before, p);
-		*word = READ_ONCE(*place);
+		/* Before the next round reads the home. */
+		*word = smp_load_acquire(place);
 		ret = ds_word_check(*word, token);
 		if (ret)
 			return ret;

@@ -196,7 +196,7 @@ void commands_without_dsctl_exist(void **) {
 }
 
 void options_exist(void **) {
-  static const std::regex pattern("--[a-z][a-z-]*");
+  static const std::regex pattern("--[a-z][a-z0-9-]*");
   std::set<std::string> known;
   int count = 0;
 

@@ -141,7 +141,7 @@ Exit run(Call &call) {
 Verb token_record_verb() {
     return {
         .name = "record",
-        .summary = "Record which tokens are used, for 'dsctl sim'.",
+        .summary = "Record which tokens are used, as a trace for simulations.",
         .params = {{.name = "FILE",
                     .kind = Kind::file,
                     .help = "file to write, in the format 'ds'"},
