@@ -169,6 +169,7 @@ static void a_domain_at_once(void **state)
 		count_domains(of);
 		check_all(in);
 		assert_true(cache.shares.of[0].used <= 4);
+		assert_int_equal(of[2], cache.shares.of[0].used);
 	}
 	stop_domains(pds);
 }

@@ -361,6 +361,34 @@ static void l1_cannot_go(void **state)
 	stop();
 }
 
+/* Who was to leave and did not may be pinned: others leave in its place. */
+static void pinned_after_all(void **state)
+{
+	struct ds_cache_change ch;
+	u32 i, in[4], victim = 0;
+
+	(void)state;
+	start(DS_POLICY_DEFAULT, 0);
+	for (i = 0; i < 1000; i++)
+		use(i);
+	for (i = 1000; i < 2000 && !victim; i++) {
+		if (ds_cache_miss_begin(&cache, tokens[i], &ch))
+			continue;
+		victim = ch.moves[0].move.token;
+		assert_int_not_equal(victim, tokens[i]);
+		ds_cache_miss_abort(&cache, &ch);
+	}
+	assert_int_equal(tier_of(number_of(victim)), 1);
+	assert_int_equal(ds_cache_pin(&cache, victim, true), 0);
+	for (i = 2000; i < TOKENS; i++)
+		assert_int_not_equal(ds_cache_miss(&cache, tokens[i]), -EPERM);
+	assert_int_equal(tier_of(number_of(victim)), 1);
+	check_all(in);
+	assert_int_equal(in[1], CAPACITY);
+	assert_int_equal(ds_cache_pin(&cache, victim, false), 0);
+	stop();
+}
+
 static void pinned(void **state)
 {
 	u32 i, in[4], l1[CAPACITY], n = 0;
@@ -528,6 +556,7 @@ int main(void)
 		TEST(many_at_once),
 		TEST(l2_cannot_go),
 		TEST(l1_cannot_go),
+		TEST(pinned_after_all),
 		TEST(pinned),
 		TEST(promotion_001),
 		TEST(promotion_001_direct),
