@@ -183,8 +183,12 @@ static void l1_slot_back(struct ds_cache *c, u32 slot)
 		return;
 	}
 	ds_policy_rekey(&c->policy, slot, ds_token_index(token));
+	ds_share_leave(&c->shares, slot);
 	if (c->shares.count)
 		share = ds_share_find(&c->shares, ds_share_domain(&c->table, token));
+	/* Its place may be another's by now; then it stays until the policy wants the slot. */
+	if (share && share->used >= share->max)
+		share = NULL;
 	promise(c, slot, share);
 	arrived_in_l1(c, slot);
 }

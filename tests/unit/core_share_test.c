@@ -169,7 +169,21 @@ static void a_domain_at_once(void **state)
 		count_domains(of);
 		check_all(in);
 		assert_true(cache.shares.of[0].used <= 4);
-		assert_int_equal(of[2], cache.shares.of[0].used);
+	}
+	/* One after the other, who did not have to leave counts again. */
+	for (i = 2; i < TOKENS; i += DOMAINS)
+		use(i);
+	count_domains(of);
+	assert_int_equal(cache.shares.of[0].used, 4);
+	for (round = 0; round < 100; round++) {
+		u32 before = of[2], used = cache.shares.of[0].used;
+
+		for (i = 2; tier_of(i) == 1 || ds_cache_miss_begin(&cache, tokens[i], &changes[0]);)
+			i += DOMAINS;
+		ds_cache_miss_abort(&cache, &changes[0]);
+		count_domains(of);
+		assert_int_equal(of[2], before);
+		assert_int_equal(cache.shares.of[0].used, used);
 	}
 	stop_domains(pds);
 }
