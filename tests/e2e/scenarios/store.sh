@@ -13,7 +13,8 @@ meta=/run/meta
 
 # master [OPTION...]: in the background, until it is ready or has ended
 master() {
-	dsmasterd --store "$meta" "$@" > /run/master.out 2>&1 &
+	: > /run/master.out	# what the one before said is not its word
+	dsmasterd --store "$meta" "$@" >> /run/master.out 2>&1 &
 	master=$!
 	eventually 60 grep -q . /run/master.out && grep -q ' serves ' /run/master.out
 }
