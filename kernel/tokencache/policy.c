@@ -11,7 +11,7 @@
 #define DS_POLICY_SOON_SHORT		5
 #define DS_POLICY_LOOK			64	/* slots, for a forgotten one */
 #define DS_POLICY_SHARE_MIN		20
-#define DS_POLICY_SHARE_FIRST		154
+#define DS_POLICY_SHARE_FIRST		51
 
 static_assert(sizeof(struct ds_policy_slot) == 8, "of the 14 bytes that a slot may have");
 static_assert((DS_SLOT_USED << 8) == DS_POLICY_KEYS, "a key fits");

@@ -25,7 +25,7 @@
  *  S3FIFO_SHORT	the same with 5 % and five epochs.
  *  LIRS	main keeps who is used at the shortest distances: one that comes back
  *		after a shorter time than main's oldest was not used takes its place.
- *		Staging is 2 to 20 %, more while uses happen there.
+ *		Staging is 2 to 10 %, more while uses happen there.
  *
  * The shadow decides which rule is in use (shadow.h). An epoch is a sixth of the
  * capacity in misses. Nothing is to be tuned.

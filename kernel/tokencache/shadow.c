@@ -12,6 +12,9 @@
 #define DS_SHADOW_GUEST		2
 #define DS_SHADOW_LANES		0x0001000100010001ull	/* four entries */
 #define DS_SHADOW_ONE		64	/* access */
+#define DS_SHADOW_CHANCE	6ull
+#define DS_SHADOW_CHANGES	4	/* that count */
+#define DS_SHADOW_STEADY	64	/* judgements, after which one is forgotten */
 
 /* ---- lists ---- */
 
@@ -273,13 +276,14 @@ static bool ds_shadow_is_better(struct ds_shadow *s, enum ds_rule a, enum ds_rul
 	u64 more = s->hits[a] - s->hits[b];
 
 	return a != b && more >= 3 * DS_SHADOW_ONE &&
-		more * more > 8ull * DS_SHADOW_ONE * *ds_shadow_pair(s, min(a, b), max(a, b));
+		more * more > DS_SHADOW_CHANCE * DS_SHADOW_ONE *
+			      *ds_shadow_pair(s, min(a, b), max(a, b));
 }
 
 /* No lead is so large that it takes long to be lost. */
 static void ds_shadow_bound(struct ds_shadow *s, u32 rule)
 {
-	u32 most = s->size * DS_SHADOW_ONE / 8, i, lead, *apart;
+	u32 most = (s->size * DS_SHADOW_ONE / 8) << s->changes, i, lead, *apart;
 
 	for (i = 0; i < DS_RULES; i++) {
 		if (s->hits[rule] <= s->hits[i] + most)
@@ -288,6 +292,18 @@ static void ds_shadow_bound(struct ds_shadow *s, u32 rule)
 		apart = ds_shadow_pair(s, min(i, rule), max(i, rule));
 		*apart = (u32)((u64)*apart * most / lead);
 		s->hits[i] += lead - most;
+	}
+}
+
+/* Of the rule, or none. */
+static void ds_shadow_count_change(struct ds_shadow *s, bool change)
+{
+	if (change) {
+		s->changes = (u8)min(s->changes + 1, DS_SHADOW_CHANGES);
+		s->steady = 0;
+	} else if (++s->steady == DS_SHADOW_STEADY) {
+		s->changes -= s->changes > 0;
+		s->steady = 0;
 	}
 }
 
@@ -301,6 +317,7 @@ static enum ds_rule ds_shadow_judge(struct ds_shadow *s, enum ds_rule rule)
 			best = i;
 	if (!ds_shadow_is_better(s, best, rule))
 		best = rule;
+	ds_shadow_count_change(s, best != rule);
 	for (i = 0; i < ARRAY_SIZE(s->hits); i++)
 		s->hits[i] -= s->hits[i] * 3 / 64;
 	for (i = 0; i < ARRAY_SIZE(s->apart); i++)

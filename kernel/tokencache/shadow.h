@@ -16,11 +16,13 @@
  *			that are kept takes its place (Jiang and Zhang, 2002)
  *
  * A rule replaces the one in use if it hit more often by 3 and by more than chance:
- * by the square root of 8 times the accesses where both differed. Older accesses
+ * by the square root of 6 times the accesses where both differed. Older accesses
  * count less: half after 14 times as many samples as a miniature has entries. So
  * rules that are nearly as good do not take turns. No rule is ahead by more than an
  * eighth of as many accesses as a miniature has entries, so that it loses its lead
- * soon when the load changes.
+ * soon when the load changes. But in a loop rules hit in turn, each in its part of the
+ * loop, however good they are: each change of the rule doubles that lead, up to 16
+ * times; it is halved again when there was none for 64 judgements.
  *
  * The sample of a loop that is a little longer than the cache may be shorter than a
  * miniature: then all of these hit always, and the cache may never. So it is told
@@ -40,7 +42,7 @@
 #define DS_SHADOW_MAX		256u	/* entries of a miniature */
 #define DS_SHADOW_MIN		8u
 #define DS_SHADOW_SHARE_ONE	1024u
-#define DS_SHADOW_SHARE_MAX	205u
+#define DS_SHADOW_SHARE_MAX	102u
 
 enum ds_rule {
 	DS_RULE_CLOCK,
@@ -74,6 +76,8 @@ enum ds_shadow_list {
  * @samples: since the last judgement
  * @misled: of these, hits of the miniature of the rule in use where the cache missed
  * @astray: judgements in a row before which they were many
+ * @changes: of the rule lately, which double the lead that one may have
+ * @steady: judgements since the last one
  * @hits: of each rule, 64 for one; older ones count less
  * @apart: accesses where two of them differed, likewise, by pair
  */
@@ -90,6 +94,8 @@ struct ds_shadow {
 	u16 samples;
 	u16 misled;
 	u16 astray;
+	u8 changes;
+	u8 steady;
 	u32 hits[DS_RULES];
 	u32 apart[DS_RULES * (DS_RULES - 1) / 2];
 };
