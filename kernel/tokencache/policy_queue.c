@@ -6,6 +6,7 @@
 
 #define DS_POLICY_STEPS	64	/* in a call */
 #define DS_POLICY_USES	7	/* of @heat */
+#define DS_POLICY_TOO_OLD	24	/* epochs */
 
 /* ---- queues: rings of slots, known by their last one ---- */
 
@@ -91,11 +92,17 @@ static void ds_policy_move(struct ds_policy *p, u32 slot, bool to_main, u32 epoc
 	ds_policy_enqueue(p, slot, epoch);
 }
 
-/* The token leaves, and the slot is in no queue. */
-static u32 ds_policy_evict(struct ds_policy *p, u32 slot)
+/*
+ * The token leaves, and the slot is in no queue. @idle: epochs for which it certainly was not used.
+ * The ghost keeps what it is told for some 12 epochs, and is not told of one who would be so old
+ * before that the number of its epoch is that of a young one.
+ */
+static u32 ds_policy_evict(struct ds_policy *p, u32 slot, u32 idle)
 {
-	ds_ghost_put(&p->ghost, ds_policy_hash(ds_policy_key(p, slot)),
-		     ds_policy_last_use(p, slot), p->epoch);
+	u32 used = ds_policy_last_use(p, slot);
+
+	if (max(ds_epochs_since(used, p->epoch), idle) < DS_POLICY_TOO_OLD)
+		ds_ghost_put(&p->ghost, ds_policy_hash(ds_policy_key(p, slot)), used, p->epoch);
 	if (p->slots[slot].link & DS_SLOT_MAIN)
 		p->kept--;
 	else
@@ -179,7 +186,7 @@ static void ds_policy_again(struct ds_policy *p, u32 slot, u32 age)
 /* The oldest leaves, or goes on if it was used. The slot, or DS_POLICY_NONE. */
 static u32 ds_policy_step_main(struct ds_policy *p, u32 *list, bool must_leave)
 {
-	u32 age = ds_policy_list_age(p, list), slot = ds_policy_pop(p, list);
+	u32 age = ds_policy_list_age(p, list), slot = ds_policy_pop(p, list), uses;
 
 	if (*list == DS_POLICY_NONE)
 		p->filled &= ~(1u << (list - p->main));
@@ -189,8 +196,9 @@ static u32 ds_policy_step_main(struct ds_policy *p, u32 *list, bool must_leave)
 	}
 	if (ds_policy_pass_on(p, slot))
 		return DS_POLICY_NONE;
-	if (!ds_policy_uses(p, slot) || must_leave)
-		return ds_policy_evict(p, slot);
+	uses = ds_policy_uses(p, slot);
+	if (!uses || must_leave)
+		return ds_policy_evict(p, slot, uses ? 0 : age);
 	ds_policy_again(p, slot, age);
 	return DS_POLICY_NONE;
 }
@@ -248,7 +256,7 @@ static u32 ds_policy_step_staging(struct ds_policy *p, bool must_leave)
 		return DS_POLICY_NONE;
 	}
 	if (must_leave || !uses || (twice && uses == 1))
-		return ds_policy_evict(p, slot);
+		return ds_policy_evict(p, slot, 0);
 	ds_policy_move(p, slot, twice, p->epoch);
 	return DS_POLICY_NONE;
 }

@@ -12,7 +12,9 @@
 #define DS_SHADOW_GUEST		2
 #define DS_SHADOW_LANES		0x0001000100010001ull	/* four entries */
 #define DS_SHADOW_ONE		64	/* access */
-#define DS_SHADOW_CHANCE	6ull
+#define DS_SHADOW_CHANCE	7ull	/* squares of standard deviations */
+#define DS_SHADOW_TRUST		25ull
+#define DS_SHADOW_SETTLED	2	/* judgements after a change: the cache did not follow before */
 #define DS_SHADOW_CHANGES	4	/* that count */
 #define DS_SHADOW_STEADY	64	/* judgements, after which one is forgotten */
 
@@ -271,13 +273,25 @@ static inline u32 *ds_shadow_pair(struct ds_shadow *s, u32 a, u32 b)
 	return &s->apart[b * (b - 1) / 2 + a];
 }
 
-static bool ds_shadow_is_better(struct ds_shadow *s, enum ds_rule a, enum ds_rule b)
+/* Hits that the miniature of the rule in use has too many. LIRS does least harm all the same. */
+static u64 ds_shadow_excess(const struct ds_shadow *s, enum ds_rule rule)
 {
-	u64 more = s->hits[a] - s->hits[b];
+	u64 excess = s->over > s->under ? s->over - s->under : 0;
+	u64 apart = (u64)s->over + s->under;
 
-	return a != b && more >= 3 * DS_SHADOW_ONE &&
-		more * more > DS_SHADOW_CHANCE * DS_SHADOW_ONE *
-			      *ds_shadow_pair(s, min(a, b), max(a, b));
+	if (rule == DS_RULE_LIRS || excess * excess <= DS_SHADOW_TRUST * DS_SHADOW_ONE * apart)
+		return 0;
+	return excess;
+}
+
+/* Than the one in use. */
+static bool ds_shadow_is_better(struct ds_shadow *s, enum ds_rule a, enum ds_rule rule)
+{
+	u64 hits = s->hits[a] + ds_shadow_excess(s, rule), more = hits - s->hits[rule];
+	u64 apart = *ds_shadow_pair(s, min(a, rule), max(a, rule));
+
+	return hits >= s->hits[rule] + 3 * DS_SHADOW_ONE &&
+		more * more > DS_SHADOW_CHANCE * DS_SHADOW_ONE * apart;
 }
 
 /* No lead is so large that it takes long to be lost. */
@@ -307,37 +321,51 @@ static void ds_shadow_count_change(struct ds_shadow *s, bool change)
 	}
 }
 
-static enum ds_rule ds_shadow_judge(struct ds_shadow *s, enum ds_rule rule)
+/* Of those that are not in use. */
+static enum ds_rule ds_shadow_best(const struct ds_shadow *s, enum ds_rule rule)
 {
-	enum ds_rule best = rule;
-	u32 i;
+	u32 i, best = !rule;
 
 	for (i = 0; i < DS_RULES; i++)
-		if (s->hits[i] > s->hits[best])
+		if (i != rule && s->hits[i] >= s->hits[best])
 			best = i;
-	if (!ds_shadow_is_better(s, best, rule))
-		best = rule;
-	ds_shadow_count_change(s, best != rule);
-	for (i = 0; i < ARRAY_SIZE(s->hits); i++)
-		s->hits[i] -= s->hits[i] * 3 / 64;
-	for (i = 0; i < ARRAY_SIZE(s->apart); i++)
-		s->apart[i] -= s->apart[i] * 3 / 64;
-	ds_shadow_bound(s, best);
 	return best;
 }
 
-static bool ds_shadow_is_misled(struct ds_shadow *s, enum ds_rule rule)
-{
-	s->astray = s->misled > s->size / 4 && rule != DS_RULE_LIRS ? s->astray + 1 : 0;
-	s->misled = 0;
-	return s->astray == 2;
-}
-
+/* What led to a rule that did not do what its miniature said is worth nothing. */
 static void ds_shadow_forget(struct ds_shadow *s)
 {
-	s->astray = 0;
 	memset(s->hits, 0, sizeof(s->hits));
 	memset(s->apart, 0, sizeof(s->apart));
+}
+
+static void ds_shadow_age(u32 *count)
+{
+	*count -= *count * 3 / 64;
+}
+
+static enum ds_rule ds_shadow_judge(struct ds_shadow *s, enum ds_rule rule)
+{
+	enum ds_rule best = ds_shadow_best(s, rule);
+	bool change = ds_shadow_is_better(s, best, rule);
+	bool wrong = ds_shadow_excess(s, rule);
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(s->hits); i++)
+		ds_shadow_age(&s->hits[i]);
+	for (i = 0; i < ARRAY_SIZE(s->apart); i++)
+		ds_shadow_age(&s->apart[i]);
+	ds_shadow_age(&s->over);
+	ds_shadow_age(&s->under);
+	if (change) {
+		if (wrong)
+			ds_shadow_forget(s);
+		s->over = 0;
+		s->under = 0;
+	}
+	ds_shadow_count_change(s, change);
+	ds_shadow_bound(s, change ? best : rule);
+	return change ? best : rule;
 }
 
 static void ds_shadow_play(struct ds_shadow *s, u32 print, bool *hit)
@@ -355,19 +383,25 @@ static void ds_shadow_play(struct ds_shadow *s, u32 print, bool *hit)
 	}
 }
 
+/* @promised: a hit of the miniature of the rule in use. @hit: of the cache. */
+static void ds_shadow_compare(struct ds_shadow *s, bool promised, bool hit)
+{
+	if (s->changes && s->steady < DS_SHADOW_SETTLED)
+		return;
+	s->over += (promised && !hit) * DS_SHADOW_ONE;
+	s->under += (!promised && hit) * DS_SHADOW_ONE;
+}
+
 enum ds_rule ds_shadow_access(struct ds_shadow *s, u64 hash, enum ds_rule rule, bool hit)
 {
 	bool hits[DS_RULES];
 
 	ds_shadow_play(s, (u32)hash >> (DS_SHADOW_PRINT_SHIFT + 16), hits);
-	s->misled += hits[rule] && !hit;
+	ds_shadow_compare(s, hits[rule], hit);
 	if (++s->samples < s->size)
 		return rule;
 	s->samples = 0;
-	if (!ds_shadow_is_misled(s, rule))
-		return ds_shadow_judge(s, rule);
-	ds_shadow_forget(s);
-	return DS_RULE_LIRS;
+	return ds_shadow_judge(s, rule);
 }
 
 void ds_shadow_set_guests(struct ds_shadow *s, u32 share)

@@ -16,7 +16,7 @@
  *			that are kept takes its place (Jiang and Zhang, 2002)
  *
  * A rule replaces the one in use if it hit more often by 3 and by more than chance:
- * by the square root of 6 times the accesses where both differed. Older accesses
+ * by the square root of 7 times the accesses where both differed. Older accesses
  * count less: half after 14 times as many samples as a miniature has entries. So
  * rules that are nearly as good do not take turns. No rule is ahead by more than an
  * eighth of as many accesses as a miniature has entries, so that it loses its lead
@@ -24,11 +24,13 @@
  * loop, however good they are: each change of the rule doubles that lead, up to 16
  * times; it is halved again when there was none for 64 judgements.
  *
- * The sample of a loop that is a little longer than the cache may be shorter than a
- * miniature: then all of these hit always, and the cache may never. So it is told
- * how the cache itself did. If a miniature of the rule in use was wrong in a quarter
- * of the samples, twice in a row, nothing of what is known is worth anything, and
- * LIRS is used, which does least harm.
+ * A miniature may be wrong. The sample of a loop that is a little longer than the cache
+ * may be shorter than a miniature: then all of these hit always, and the cache may
+ * never. So it is told how the cache itself did. What the miniature of the rule in use
+ * hit more often than the cache, if it is five standard deviations, counts for the
+ * other rules, and what is known of all is forgotten when one of them takes its place.
+ * Of those that are equal LIRS is taken, which does least harm, and is left only for
+ * one whose miniature hits more often.
  *
  * An entry is 14 bits of a key's hash and 2 of what it is. Searches are linear, which
  * is cheap as there are at most DS_SHADOW_MAX and few accesses are in the sample.
@@ -74,8 +76,9 @@ enum ds_shadow_list {
  * @kept: of LIRS, in the stack
  * @guests: of LIRS, when it is full
  * @samples: since the last judgement
- * @misled: of these, hits of the miniature of the rule in use where the cache missed
- * @astray: judgements in a row before which they were many
+ * @over: hits of the miniature of the rule in use where the cache missed, 64 for one;
+ *	older ones count less
+ * @under: misses where the cache hit, likewise
  * @changes: of the rule lately, which double the lead that one may have
  * @steady: judgements since the last one
  * @hits: of each rule, 64 for one; older ones count less
@@ -92,10 +95,10 @@ struct ds_shadow {
 	u16 kept;
 	u16 guests;
 	u16 samples;
-	u16 misled;
-	u16 astray;
 	u8 changes;
 	u8 steady;
+	u32 over;
+	u32 under;
 	u32 hits[DS_RULES];
 	u32 apart[DS_RULES * (DS_RULES - 1) / 2];
 };
