@@ -14,7 +14,7 @@
 #define DS_SHADOW_ONE		64	/* access */
 #define DS_SHADOW_CHANCE	7ull	/* squares of standard deviations */
 #define DS_SHADOW_TRUST		25ull
-#define DS_SHADOW_SETTLED	2	/* judgements after a change: the cache did not follow before */
+#define DS_SHADOW_SETTLED	2	/* judgements, before which a change does not show */
 #define DS_SHADOW_CHANGES	4	/* that count */
 #define DS_SHADOW_STEADY	64	/* judgements, after which one is forgotten */
 
