@@ -14,7 +14,8 @@
  *  spinlock		ds_spin_t, ds_spin_init, ds_spin_lock, ds_spin_unlock
  *  memory		ds_alloc (zeroed, may sleep, NULL if there is none), ds_alloc_node
  *			(in the kernel of that NUMA node, or NULL; -1: the processor's), ds_free,
- *			memcpy, memmove, memset, memcmp
+ *			ds_alloc_pages, ds_free_pages (in the kernel whole pages, which
+ *			programs may map), memcpy, memmove, memset, memcmp
  *  time		ds_mono_ns, ds_may_resched (in long loops; may sleep), cpu_relax
  *			(in short ones)
  *  checks		crc32c (seed in, no inversion), hash_64, ilog2, ds_siphash
@@ -34,6 +35,7 @@
 #include <linux/build_bug.h>
 #include <linux/crc32c.h>
 #include <linux/errno.h>
+#include <linux/gfp.h>
 #include <linux/hash.h>
 #include <linux/kernel.h>
 #include <linux/log2.h>
@@ -59,6 +61,14 @@
 #define DS_ALLOC_NODE_GFP		(GFP_KERNEL_ACCOUNT | __GFP_NOWARN | __GFP_THISNODE)
 #define ds_alloc_node(size, node)	kvzalloc_node(size, DS_ALLOC_NODE_GFP, node)
 #define ds_free(p)			kvfree(p)
+#define DS_ALLOC_PAGES_GFP		(GFP_KERNEL_ACCOUNT | __GFP_NOWARN | __GFP_ZERO)
+#define ds_alloc_pages(size)		alloc_pages_exact(size, DS_ALLOC_PAGES_GFP)
+
+static inline void ds_free_pages(void *p, size_t size)
+{
+	if (p)
+		free_pages_exact(p, size);
+}
 
 #define ds_mono_ns()			ktime_get_ns()
 #define ds_may_resched()		cond_resched()
@@ -125,6 +135,8 @@ static inline u64 ds_cmpxchg64(u64 *p, u64 old, u64 new_value)
 #define ds_alloc(size)			calloc(1, size)
 #define ds_alloc_node(size, node)	((void)(node), ds_alloc(size))
 #define ds_free(p)			free(p)
+#define ds_alloc_pages(size)		ds_alloc(size)
+#define ds_free_pages(p, size)		((void)(size), ds_free(p))
 
 static inline u64 ds_mono_ns(void)
 {

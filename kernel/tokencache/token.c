@@ -9,6 +9,7 @@
 
 #define NO_INDEX	(~0u)
 #define NO_WIDE		0u	/* in the slot of a revoked word; else the record and one */
+#define WORDS_BYTES	(DS_TOKEN_PAGE * sizeof(u64))
 
 static struct ds_token_indices *indices_of(struct ds_token_table *t, u32 words)
 {
@@ -17,7 +18,7 @@ static struct ds_token_indices *indices_of(struct ds_token_table *t, u32 words)
 
 static void page_free(struct ds_token_page *page)
 {
-	ds_free(page->words);
+	ds_free_pages(page->words, WORDS_BYTES);
 	ds_free(page->home);
 	page->words = NULL;
 	page->home = NULL;
@@ -25,7 +26,7 @@ static void page_free(struct ds_token_page *page)
 
 static int page_alloc(struct ds_token_page *page, u32 words)
 {
-	page->words = ds_alloc(DS_TOKEN_PAGE * sizeof(u64));
+	page->words = ds_alloc_pages(WORDS_BYTES);
 	page->home = ds_alloc((size_t)DS_TOKEN_PAGE * words * sizeof(u64));
 	if (page->words && page->home)
 		return 0;
@@ -88,6 +89,8 @@ static int token_take(struct ds_token_table *t, u32 words, struct ds_token_page 
 		page_install(&t->pages[t->used], spare);
 		set->next = t->used++ * DS_TOKEN_PAGE;
 		set->end = set->next + DS_TOKEN_PAGE;
+		/* For programs: the words are there. */
+		smp_store_release(&t->head->end, set->end);
 	}
 	*index = set->next++;
 	return 0;
@@ -139,6 +142,14 @@ static int token_create(struct ds_token_table *t, u8 type,
 	return ret;
 }
 
+static void table_free(struct ds_token_table *t)
+{
+	ds_free_pages(t->head, DS_DIRECTORY_WORDS);
+	ds_free(t->pages);
+	t->head = NULL;
+	t->pages = NULL;
+}
+
 int ds_token_table_init(struct ds_token_table *t, u32 limit)
 {
 	u32 i;
@@ -148,14 +159,13 @@ int ds_token_table_init(struct ds_token_table *t, u32 limit)
 		return -EINVAL;
 	memset(t, 0, sizeof(*t));
 	t->pages = ds_alloc(DS_TOKEN_PAGES * sizeof(t->pages[0]));
-	if (!t->pages)
-		return -ENOMEM;
-	ret = ds_wide_init(&t->wide);
+	t->head = ds_alloc_pages(DS_DIRECTORY_WORDS);
+	ret = t->pages && t->head ? ds_wide_init(&t->wide) : -ENOMEM;
 	if (ret) {
-		ds_free(t->pages);
-		t->pages = NULL;
+		table_free(t);
 		return ret;
 	}
+	t->head->version = DS_DIRECTORY_VERSION;
 	ds_spin_init(&t->lock);
 	for (i = 0; i < ARRAY_SIZE(t->indices); i++) {
 		t->indices[i].unused.head = NO_INDEX;
@@ -172,8 +182,7 @@ u32 ds_token_table_destroy(struct ds_token_table *t)
 	for (i = 0; i < t->used; i++)
 		page_free(&t->pages[i]);
 	ds_wide_destroy(&t->wide);
-	ds_free(t->pages);
-	t->pages = NULL;
+	table_free(t);
 	return t->live;
 }
 

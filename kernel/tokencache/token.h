@@ -31,7 +31,7 @@
 
 /**
  * struct ds_token_page - a page of the directory, for tokens of one or of two words
- * @words: one an index, each changed by compare-and-exchange only
+ * @words: one an index, each changed by compare-and-exchange only; programs may map them
  * @home: one or two an index; of a free index the first is the next free one
  */
 struct ds_token_page {
@@ -68,6 +68,7 @@ struct ds_token_indices {
 /**
  * struct ds_token_table - all tokens of a host; private
  * @pages: the directory; a page never moves
+ * @head: what stands before it where a program has mapped it; nobody here reads it
  * @wide: descriptions that do not fit
  * @lock: guards all below and the chains of free indices; @wide's lock is taken
  *	within it; never taken by ds_token_get() and ds_token_put()
@@ -83,6 +84,7 @@ struct ds_token_indices {
  */
 struct ds_token_table {
 	struct ds_token_page *pages;
+	struct ds_token_directory *head;
 	struct ds_wide wide;
 	struct ds_l1 l1;
 	struct ds_l2 l2;

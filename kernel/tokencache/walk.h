@@ -42,4 +42,23 @@ static inline u32 ds_token_indices_end(const struct ds_token_table *t)
 	return READ_ONCE(t->used) * DS_TOKEN_PAGE;
 }
 
+/**
+ * ds_directory_part - a part of the directory as programs map it (ds/directory.h)
+ * @t: table
+ * @part: of DS_DIRECTORY_WORDS bytes: 0 is the head, the words are behind
+ *
+ * Any context, takes no lock.
+ *
+ * Return: where it begins; it stays there as long as the table. NULL: there are no such
+ * indices yet, or never.
+ */
+static inline const void *ds_directory_part(const struct ds_token_table *t, u64 part)
+{
+	if (!part)
+		return t->head;
+	if (part >= DS_DIRECTORY_BYTES / DS_DIRECTORY_WORDS)
+		return NULL;
+	return ds_token_word(t, (u32)(part - 1) * (u32)(DS_DIRECTORY_WORDS / sizeof(u64)));
+}
+
 #endif /* DS_TOKENCACHE_WALK_H */

@@ -1,20 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 /*
- * DS: a word of the token directory (document 001's TokenDirectoryEntry).
- *
- *	bits 0-15	uses
- *	bits 16-37	slot, in the tier where the token is
- *	bits 38-40	enum ds_token_state
- *	bits 41-42	enum ds_token_type
- *	bit 43		pinned: never moved
- *	bit 44		dirty: the home's second word is older
- *	bits 45-52	generation; 0: the index was never used
- *	bit 53		somebody writes to the token
- *	bits 54-63	version: changes with each move and each write
+ * DS: a word of the token directory, whose bits <ds/directory.h> has.
  *
  * One compare-and-exchange moves all of it. The home is found by the index and
- * needs no slot. Of a token on its way the slot says where it still is: 0 at home,
- * else its slot in L1 and one, or with the highest bit its slot in L2.
+ * needs no slot.
  *
  * The version makes a mover see that the token was written to while it copied. It is
  * not what tells a reader that a slot has another token by now: slots have a
@@ -24,50 +13,14 @@
 #define DS_TOKENCACHE_WORD_H
 
 #include "../shim.h"
+#include <ds/directory.h>
 #include <ds/token.h>
-
-/**
- * enum ds_token_state - where a token is; document 001's layers keep their numbers
- * @DS_TOKEN_FREE: there is none
- * @DS_TOKEN_L1: in the small tier
- * @DS_TOKEN_L2: in the middle tier
- * @DS_TOKEN_L3: at home
- * @DS_TOKEN_REVOKED: nobody may begin to use it
- * @DS_TOKEN_TO_L1: on its way there
- * @DS_TOKEN_TO_L2: on its way there
- * @DS_TOKEN_TO_L3: on its way home
- */
-enum ds_token_state {
-	DS_TOKEN_FREE = 0,
-	DS_TOKEN_L1 = 1,
-	DS_TOKEN_L2 = 2,
-	DS_TOKEN_L3 = 3,
-	DS_TOKEN_REVOKED = 4,
-	DS_TOKEN_TO_L1 = 5,
-	DS_TOKEN_TO_L2 = 6,
-	DS_TOKEN_TO_L3 = 7,
-};
-
-#define DS_WORD_USE		1ull
-#define DS_WORD_USES_MAX	0xffffull
-#define DS_WORD_SLOT_OFF	16
-#define DS_WORD_SLOT_MAX	0x3fffffull
-#define DS_WORD_STATE_OFF	38
-#define DS_WORD_TYPE_OFF	41
-#define DS_WORD_PINNED		0x080000000000ull
-#define DS_WORD_DIRTY		0x100000000000ull
-#define DS_WORD_GEN_OFF		45
-#define DS_WORD_GEN_MAX		0xffull
-#define DS_WORD_WRITER		0x20000000000000ull
-#define DS_WORD_VERSION		0x40000000000000ull
-
-/* Where a token on its way still is. */
-#define DS_FROM_HOME		0u
-#define DS_FROM_L1		1u
-#define DS_FROM_L2		0x200000u
 
 static_assert(DS_TOKEN_INDEX_BITS == 22, "a slot is no larger than an index");
 static_assert(DS_TOKEN_GEN_BITS == 8, "the generation of a handle is whole");
+static_assert(DS_WORD_TYPE_MAX == DS_TOKEN_TYPES - 1, "a type fits");
+static_assert(DS_DIRECTORY_BYTES - DS_DIRECTORY_WORDS == sizeof(u64) << DS_TOKEN_INDEX_BITS,
+	      "a program maps the words of all indices");
 
 static inline u32 ds_word_uses(u64 word)
 {

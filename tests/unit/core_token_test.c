@@ -159,7 +159,7 @@ static void init_limits(void **state)
 	(void)state;
 	assert_int_equal(ds_token_table_init(&t, 0), -EINVAL);
 	assert_int_equal(ds_token_table_init(&t, INDICES + 1), -EINVAL);
-	for (allocs_left = 0; allocs_left < 2; allocs_left++) {
+	for (allocs_left = 0; allocs_left < 3; allocs_left++) {
 		int left = allocs_left;
 
 		assert_int_equal(ds_token_table_init(&t, 1), -ENOMEM);
