@@ -10,6 +10,7 @@
 #include <linux/poll.h>
 #include <linux/slab.h>
 #include <linux/uidgid.h>
+#include <uapi/ds/directory.h>
 #include <uapi/ds/netlink.h>
 #include "buffer.h"
 #include "chardev.h"
@@ -19,6 +20,7 @@
 #include "rdm/segment.h"
 #include "rdm/space.h"
 #include "ring.h"
+#include "token_directory.h"
 
 static DEFINE_MUTEX(ds_files_lock);
 static LIST_HEAD(ds_files);
@@ -157,13 +159,15 @@ static int ds_file_release(struct inode *inode, struct file *filp)
 	return 0;
 }
 
-/* The page offset is 0 for the ring, else the handle of a buffer. */
+/* The page offset is 0 for the ring, that of the token directory, or the handle of a buffer. */
 static int ds_file_mmap(struct file *filp, struct vm_area_struct *vma)
 {
 	struct ds_file *file = filp->private_data;
 	struct ds_buffer *buf = NULL;
 	int err = -EINVAL;
 
+	if (vma->vm_pgoff == DS_DIRECTORY_OFFSET >> PAGE_SHIFT)
+		return ds_directory_mmap(vma);
 	mutex_lock(&file->lock);
 	if (vma->vm_pgoff > U32_MAX)
 		err = -EBADF;

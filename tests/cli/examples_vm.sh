@@ -59,6 +59,7 @@ tokens() {
 	example 'token show'
 	example 'token show --type qp --tier 1'
 	example 'token show --device rxe0'
+	example 'token map'
 	example 'token stat'
 	example 'token stat --device rxe0'
 	example 'token top -b -n 1'

@@ -58,8 +58,8 @@ LIB_PC		:= $(LIB_DIR)/pkgconfig/libdsuser.pc
 
 lib_headers	:= $(addprefix user/lib/include/ds/,address.h async.h buffer.h ds.h ds.hpp error.h fabric.h \
 		local.h message.h operation.h rdm.h rdm.hpp rdma.h result.hpp segment.h space.h store.h store.hpp \
-		task.hpp tree.h tree.hpp) \
-	$(addprefix include/uapi/ds/,ioctl.h layout.h packet.h)
+		task.hpp token_directory.hpp tree.h tree.hpp) \
+	$(addprefix include/uapi/ds/,directory.h ioctl.h layout.h packet.h token.h)
 
 .PHONY: lib lib-examples install-lib
 lib: $(LIB_SO) $(LIB_NETLINK) $(LIB_PC)

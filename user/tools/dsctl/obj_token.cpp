@@ -41,6 +41,15 @@ const Object token{
                            "only. 'foreign' are objects of other users: see 'token import'.",
             },
             {
+                .name = "map",
+                .summary = "Count the tokens of each type in each tier, by the mapped directory.",
+                .examples = {{"token map", "how many are where now"}},
+                .run = token_map,
+                .details = "It reads the words that the kernel works on: no lock is taken and "
+                           "nobody waits. Tokens move meanwhile, so sums may be off by some. "
+                           "Those of other users are not in it. It needs root.",
+            },
+            {
                 .name = "stat",
                 .summary = "Show what the token cache has counted.",
                 .params = {device},

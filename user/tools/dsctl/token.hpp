@@ -44,6 +44,7 @@ std::vector<nl::Message> read_token_parameters(Kernel &kernel);
 
 // The verbs.
 Exit token_show(Call &call);
+Exit token_map(Call &call);
 Exit token_stat(Call &call);
 Exit token_top(Call &call);
 Exit token_set(Call &call);
