@@ -43,6 +43,7 @@ const Object token{
             {
                 .name = "map",
                 .summary = "Count the tokens of each type in each tier, by the mapped directory.",
+                .params = {},
                 .examples = {{"token map", "how many are where now"}},
                 .run = token_map,
                 .details = "It reads the words that the kernel works on: no lock is taken and "

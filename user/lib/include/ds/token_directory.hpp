@@ -56,9 +56,9 @@ public:
     }
     /// Its slot in tier 1 or 2; of L2 page * 1024 + slot of the page.
     constexpr uint32_t slot() const {
-        if (!moving())
-            return field();
-        return tier() == 1 ? field() - DS_FROM_L1 : field() & ~DS_FROM_L2;
+        if (tier() == 2)
+            return field() & ~DS_FROM_L2;
+        return moving() ? field() - DS_FROM_L1 : field();
     }
     constexpr uint32_t handle(uint32_t index) const {
         return uint32_t(type()) << DS_TOKEN_TYPE_OFF | generation() << DS_TOKEN_GEN_OFF |
