@@ -185,10 +185,11 @@ int ds_cache_stage(struct ds_cache *c, u32 token);
  * @uses: of tokens, in all, and
  * @load: of what, as ds_policy_tick()
  * @budget: how often to look at 64 slots of L1 and at 64 of L2, of each of which at most one
- *	is left; 0: nothing happens
+ *	is left, and at each domain's share, likewise; 0: nothing happens
  *
  * Takes the lock, again each of these times. Lets counts age. Sends to L2 whom the modes of
- * document 001 call idle in L1, and home who was idle in L2 while there is no room.
+ * document 001 call idle in L1 and who is too many for his domain's share, and home who was
+ * idle in L2 while there is no room.
  *
  * Return: number of tokens that were moved.
  */
@@ -215,7 +216,8 @@ int ds_cache_pin(struct ds_cache *c, u32 token, bool pinned);
  * @min: slots that it keeps, once it has had them; of all domains at most half of L1
  * @max: slots that it may have, at least 1 and @min
  *
- * What it has too much it loses to others only. Takes the lock.
+ * What it has too much then leaves with the next steps of ds_cache_tick(), the oldest first.
+ * Takes the lock.
  *
  * Return: 0; -EINVAL; -ENOSPC for more than DS_SHARES domains, or if too much would be kept.
  */

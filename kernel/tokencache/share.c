@@ -111,10 +111,28 @@ u32 ds_share_oldest(const struct ds_shares *s, const struct ds_share *share)
 	return DS_SHARE_NONE;
 }
 
+u32 ds_share_release(struct ds_shares *s, struct ds_share *share)
+{
+	u32 slot = share->first[true];
+
+	if (share->held <= share->min)
+		return DS_SHARE_NONE;
+	dequeue(s, share, slot);
+	enqueue(s, share, slot, false);
+	return slot;
+}
+
+void ds_share_renew(struct ds_shares *s, u32 slot)
+{
+	struct ds_share *share = &s->of[s->slots[slot].share - 1];
+	bool held = s->slots[slot].held;
+
+	dequeue(s, share, slot);
+	enqueue(s, share, slot, held);
+}
+
 u32 ds_share_enter(struct ds_shares *s, u32 slot, struct ds_share *share)
 {
-	u32 surplus = DS_SHARE_NONE;
-
 	if (!slots_now(s))
 		return DS_SHARE_NONE;
 	ds_share_leave(s, slot);
@@ -124,12 +142,7 @@ u32 ds_share_enter(struct ds_shares *s, u32 slot, struct ds_share *share)
 	s->slots[slot].share = (u8)(share - s->of + 1);
 	share->used++;
 	enqueue(s, share, slot, true);
-	if (share->held > share->min) {
-		surplus = share->first[true];
-		dequeue(s, share, surplus);
-		enqueue(s, share, surplus, false);
-	}
-	return surplus;
+	return ds_share_release(s, share);
 }
 
 void ds_share_leave(struct ds_shares *s, u32 slot)

@@ -88,12 +88,30 @@ void ds_shares_destroy(struct ds_shares *s);
  * @min: slots that it keeps; all together at most half of L1
  * @max: slots that it may have, at least 1 and @min
  *
- * What it has too much it loses to others only.
+ * Who has come stays: see ds_share_too_many().
  *
  * Return: 0; -EINVAL, also before ds_shares_prepare(); -ENOSPC for one domain too many, or if
  * too much would be kept.
  */
 int ds_share_set(struct ds_shares *s, u32 domain, u32 min, u32 max);
+
+/**
+ * ds_share_release - a domain that keeps more slots than it may keeps its oldest no more
+ * @s: shares
+ * @share: of the domain
+ *
+ * Return: slot, DS_SHARE_NONE if it does not.
+ */
+u32 ds_share_release(struct ds_shares *s, struct ds_share *share);
+
+/** ds_share_too_many - has a domain more slots than it may have, as its share was made smaller? */
+static inline bool ds_share_too_many(const struct ds_share *share)
+{
+	return share->used > share->max;
+}
+
+/** ds_share_renew - a slot of a domain, which it did not have to leave, is its newest */
+void ds_share_renew(struct ds_shares *s, u32 slot);
 
 /** ds_share_find - a domain's share, or NULL */
 struct ds_share *ds_share_find(struct ds_shares *s, u32 domain);

@@ -4,20 +4,48 @@
  */
 #include "change.h"
 
-/* One who was idle in L1 goes to L2. */
-static bool demote_from_l1(struct ds_cache *c)
+/* Who is in a slot of L1 goes to L2. How many went: 0 or 1; or why he could not. */
+static int leave_l1(struct ds_cache *c, u32 slot)
 {
 	struct ds_cache_change ch = { .count = 0 };
+	int ret = ds_change_vacate(c, &ch, slot);
+
+	ret = ds_change_end(c, &ch, ret);
+	if (ret)
+		return ret;
+	ds_change_forget(c, slot);
+	return ch.count > 0;
+}
+
+/* One who was idle in L1. */
+static bool demote_from_l1(struct ds_cache *c)
+{
 	u32 slot = ds_policy_idle(&c->policy);
+
+	return slot != DS_POLICY_NONE && leave_l1(c, slot) > 0;
+}
+
+/* One of each domain that has, or keeps, too many since its share was made smaller. */
+static u32 shrink_shares(struct ds_cache *c)
+{
+	u32 i, slot, moved = 0;
 	int ret;
 
-	if (slot == DS_POLICY_NONE)
-		return false;
-	ret = ds_change_vacate(c, &ch, slot);
-	ret = ds_change_end(c, &ch, ret);
-	if (!ret)
-		ds_change_forget(c, slot);
-	return !ret && ch.count;
+	for (i = 0; i < c->shares.count; i++) {
+		struct ds_share *share = &c->shares.of[i];
+
+		slot = ds_share_release(&c->shares, share);
+		if (slot != DS_SHARE_NONE)
+			ds_change_repin(c, slot);
+		slot = ds_share_too_many(share) ? ds_share_oldest(&c->shares, share) : DS_SHARE_NONE;
+		if (slot == DS_SHARE_NONE)
+			continue;
+		ret = leave_l1(c, slot);
+		if (ret < 0)	/* another one next time */
+			ds_share_renew(&c->shares, slot);
+		moved += ret > 0;
+	}
+	return moved;
 }
 
 static u64 l2_idle_ns(const struct ds_cache *c)
@@ -51,6 +79,7 @@ u32 ds_cache_tick(struct ds_cache *c, u64 now, u64 uses, const struct ds_policy_
 		ds_spin_lock(&c->lock);
 		if (!i)
 			ds_policy_tick(&c->policy, now, uses, load);
+		moved += shrink_shares(c);
 		moved += demote_from_l1(c);
 		moved += demote_from_l2(c, now);
 		ds_spin_unlock(&c->lock);

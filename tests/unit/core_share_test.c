@@ -188,6 +188,97 @@ static void a_domain_at_once(void **state)
 	stop_domains(pds);
 }
 
+/* So many steps. */
+static u32 tick(u32 steps)
+{
+	return ds_cache_tick(&cache, 0, 0, NULL, steps);
+}
+
+/* All tokens of a domain are used; then its share becomes smaller. */
+static void a_domain_gets_less(void **state)
+{
+	u32 i, before, in[4], of[DOMAINS], pds[DOMAINS];
+	struct ds_share *share;
+
+	(void)state;
+	start_domains(pds);
+	assert_int_equal(ds_shares_prepare(&cache.shares), 0);
+	assert_int_equal(ds_cache_partition(&cache, 101, 20, 30), 0);
+	for (i = 0; i < CAPACITY; i++)
+		use(i - i % DOMAINS);	/* of domain 100: they stay */
+	for (i = 1; i < 40 * DOMAINS; i += DOMAINS)
+		use(i);
+	count_domains(of);
+	before = of[0];
+	share = ds_share_find(&cache.shares, 101);
+	assert_int_equal(of[1], 30);
+	assert_int_equal(share->held, 20);
+	assert_int_equal(tick(100), 0);	/* nobody is too many */
+
+	assert_int_equal(ds_cache_partition(&cache, 101, 3, 8), 0);
+	assert_int_equal(tick(0), 0);
+	assert_int_equal(share->used, 30);
+	for (i = 1; i <= 30 - 8; i++) {
+		assert_int_equal(tick(1), 1);
+		assert_int_equal(share->used, 30 - i);
+		assert_int_equal(share->held, i < 17 ? 20 - i : 3);
+	}
+	assert_int_equal(tick(100), 0);
+	assert_int_equal(share->used, 8);
+	for (i = 32; i < 40; i++)	/* those that came last */
+		assert_int_equal(tier_of(1 + i * DOMAINS), 1);
+	count_domains(of);
+	assert_int_equal(of[1], 8);
+	assert_int_equal(of[0], before);
+	check_all(in);
+	/* What was left is everybody's: what is not kept, too. */
+	for (i = 0; i < TOKENS; i++)
+		if (i % DOMAINS != 1)
+			use(i);
+	check_all(in);
+	assert_int_equal(in[1], CAPACITY);
+	count_domains(of);
+	assert_in_range(of[1], 3, 8);
+	assert_int_equal(of[1], share->used);
+	stop_domains(pds);
+}
+
+/* Who cannot go is passed by, and does not keep other domains from going. */
+static void who_cannot_go(void **state)
+{
+	u32 i, of[DOMAINS], pds[DOMAINS], in[4];
+	struct ds_share *stuck, *other;
+
+	(void)state;
+	start_domains(pds);
+	assert_int_equal(ds_shares_prepare(&cache.shares), 0);
+	assert_int_equal(ds_cache_partition(&cache, 101, 10, 10), 0);
+	assert_int_equal(ds_cache_partition(&cache, 102, 10, 10), 0);
+	for (i = 0; i < 10; i++) {
+		use(1 + i * DOMAINS);
+		use(2 + i * DOMAINS);
+	}
+	for (i = 0; i < 5; i++)
+		assert_int_equal(ds_cache_pin(&cache, tokens[1 + i * DOMAINS], true), 0);
+	assert_int_equal(ds_cache_partition(&cache, 101, 0, 1), 0);
+	assert_int_equal(ds_cache_partition(&cache, 102, 0, 1), 0);
+	tick(100);
+	count_domains(of);
+	assert_int_equal(of[1], 5);	/* the pinned ones */
+	assert_int_equal(of[2], 1);
+	stuck = ds_share_find(&cache.shares, 101);
+	other = ds_share_find(&cache.shares, 102);
+	assert_int_equal(stuck->used, 5);
+	assert_int_equal(other->used, 1);
+	assert_int_equal(tier_of(2 + 9 * DOMAINS), 1);
+	for (i = 0; i < 5; i++)
+		assert_int_equal(ds_cache_pin(&cache, tokens[1 + i * DOMAINS], false), 0);
+	assert_int_equal(tick(100), 4);
+	assert_int_equal(stuck->used, 1);
+	check_all(in);
+	stop_domains(pds);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -195,6 +286,8 @@ int main(void)
 		TEST(a_domain_keeps),
 		TEST(a_domain_has_no_more),
 		TEST(a_domain_at_once),
+		TEST(a_domain_gets_less),
+		TEST(who_cannot_go),
 	};
 
 	return cmocka_run_group_tests_name("core_share", tests, NULL, NULL);
