@@ -99,16 +99,27 @@ static void dequeue(struct ds_shares *s, struct ds_share *share, u32 slot)
 	at->held = false;
 }
 
-u32 ds_share_oldest(const struct ds_shares *s, const struct ds_share *share)
+/* Of the first queue, those that it does not keep, or of both. */
+static u32 oldest(const struct ds_shares *s, const struct ds_share *share, u32 queues)
 {
 	u32 held, slot, looked = 0;
 
-	for (held = 0; held < 2; held++)
+	for (held = 0; held < queues; held++)
 		for (slot = share->first[held]; slot != DS_SHARE_NONE && looked < OLDEST_LOOK;
 		     slot = s->slots[slot].next, looked++)
 			if (!s->slots[slot].busy)
 				return slot;
 	return DS_SHARE_NONE;
+}
+
+u32 ds_share_oldest(const struct ds_shares *s, const struct ds_share *share)
+{
+	return oldest(s, share, 2);
+}
+
+u32 ds_share_surplus(const struct ds_shares *s, const struct ds_share *share)
+{
+	return share->used > share->max ? oldest(s, share, 1) : DS_SHARE_NONE;
 }
 
 u32 ds_share_release(struct ds_shares *s, struct ds_share *share)
@@ -125,10 +136,9 @@ u32 ds_share_release(struct ds_shares *s, struct ds_share *share)
 void ds_share_renew(struct ds_shares *s, u32 slot)
 {
 	struct ds_share *share = &s->of[s->slots[slot].share - 1];
-	bool held = s->slots[slot].held;
 
 	dequeue(s, share, slot);
-	enqueue(s, share, slot, held);
+	enqueue(s, share, slot, false);
 }
 
 u32 ds_share_enter(struct ds_shares *s, u32 slot, struct ds_share *share)

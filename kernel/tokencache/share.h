@@ -88,7 +88,7 @@ void ds_shares_destroy(struct ds_shares *s);
  * @min: slots that it keeps; all together at most half of L1
  * @max: slots that it may have, at least 1 and @min
  *
- * Who has come stays: see ds_share_too_many().
+ * Who has come stays: see ds_share_release() and ds_share_surplus().
  *
  * Return: 0; -EINVAL, also before ds_shares_prepare(); -ENOSPC for one domain too many, or if
  * too much would be kept.
@@ -104,13 +104,17 @@ int ds_share_set(struct ds_shares *s, u32 domain, u32 min, u32 max);
  */
 u32 ds_share_release(struct ds_shares *s, struct ds_share *share);
 
-/** ds_share_too_many - has a domain more slots than it may have, as its share was made smaller? */
-static inline bool ds_share_too_many(const struct ds_share *share)
-{
-	return share->used > share->max;
-}
+/**
+ * ds_share_surplus - who of a domain is too many, as its share was made smaller
+ * @s: shares
+ * @share: of the domain
+ *
+ * Return: its oldest slot that it does not keep, DS_SHARE_NONE if it has not too many, or those
+ * that were looked at, 8, are busy.
+ */
+u32 ds_share_surplus(const struct ds_shares *s, const struct ds_share *share);
 
-/** ds_share_renew - a slot of a domain, which it did not have to leave, is its newest */
+/** ds_share_renew - a slot that its domain does not keep, but did not leave either, is its newest */
 void ds_share_renew(struct ds_shares *s, u32 slot);
 
 /** ds_share_find - a domain's share, or NULL */

@@ -37,7 +37,7 @@ static u32 shrink_shares(struct ds_cache *c)
 		slot = ds_share_release(&c->shares, share);
 		if (slot != DS_SHARE_NONE)
 			ds_change_repin(c, slot);
-		slot = ds_share_too_many(share) ? ds_share_oldest(&c->shares, share) : DS_SHARE_NONE;
+		slot = ds_share_surplus(&c->shares, share);
 		if (slot == DS_SHARE_NONE)
 			continue;
 		ret = leave_l1(c, slot);
