@@ -114,7 +114,7 @@ u32 ds_share_release(struct ds_shares *s, struct ds_share *share);
  */
 u32 ds_share_surplus(const struct ds_shares *s, const struct ds_share *share);
 
-/** ds_share_renew - a slot that its domain does not keep, but did not leave either, is its newest */
+/** ds_share_renew - a slot that its domain does not keep, but has not left, is its newest */
 void ds_share_renew(struct ds_shares *s, u32 slot);
 
 /** ds_share_find - a domain's share, or NULL */

@@ -18,7 +18,7 @@
 
 static_assert(DS_TOKEN_INDEX_BITS == 22, "a slot is no larger than an index");
 static_assert(DS_TOKEN_GEN_BITS == 8, "the generation of a handle is whole");
-static_assert(DS_TOKEN_TYPES == DS_WORD_TYPE_MAX + 1, "a type fits");
+static_assert(DS_TOKEN_TYPES == 4, "a type fits into its bits");
 static_assert(DS_DIRECTORY_BYTES - DS_DIRECTORY_WORDS == sizeof(u64) << DS_TOKEN_INDEX_BITS,
 	      "a program maps the words of all indices");
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * DS: where each field of the ioctl interface is. A program that was built
+ * DS: where each field of the ioctl interface and of the token directory is. A program that was built
  * yesterday, or for 32 bits, must mean the same; so this list is only added to.
  * Compiled for 64 and for 32 bits, never run.
  */
 #include <stddef.h>
 
+#include <ds/directory.h>
 #include <ds/ioctl.h>
 
 #define SIZE(type, bytes)	_Static_assert(sizeof(struct type) == (bytes), #type)
@@ -194,3 +195,35 @@ NUMBER(DS_IOC_MSG_RECV, 0xc030bd0au);
 NUMBER(DS_IOC_MSG_REPLY, 0xc028bd0bu);
 NUMBER(DS_IOC_ENROLL, 0xc018bd0cu);
 NUMBER(DS_IOC_FENCE, 0xc020bd0du);
+
+SIZE(ds_token_directory, 8);
+AT(ds_token_directory, version, 0);
+AT(ds_token_directory, end, 4);
+
+/* Whose bits are where; a new version of the directory would begin anew. */
+#define IS(value, number)	_Static_assert((value) == (number), #value)
+
+IS(DS_DIRECTORY_VERSION, 1);
+IS(DS_DIRECTORY_OFFSET, 0x10000000);
+IS(DS_DIRECTORY_WORDS, 4096);
+IS(DS_DIRECTORY_BYTES, 4096 + (8 << 22));
+IS(DS_WORD_USES_MAX, 0xffff);
+IS(DS_WORD_SLOT_MAX << DS_WORD_SLOT_OFF, 0x3fffff0000);
+IS(DS_WORD_STATE_MAX << DS_WORD_STATE_OFF, 7ull << 38);
+IS(DS_WORD_TYPE_MAX << DS_WORD_TYPE_OFF, 3ull << 41);
+IS(DS_WORD_PINNED, 1ull << 43);
+IS(DS_WORD_DIRTY, 1ull << 44);
+IS(DS_WORD_GEN_MAX << DS_WORD_GEN_OFF, 0xffull << 45);
+IS(DS_WORD_WRITER, 1ull << 53);
+IS(DS_WORD_VERSION, 1ull << 54);
+IS(DS_TOKEN_FREE, 0);
+IS(DS_TOKEN_L1, 1);
+IS(DS_TOKEN_L2, 2);
+IS(DS_TOKEN_L3, 3);
+IS(DS_TOKEN_REVOKED, 4);
+IS(DS_TOKEN_TO_L1, 5);
+IS(DS_TOKEN_TO_L2, 6);
+IS(DS_TOKEN_TO_L3, 7);
+IS(DS_FROM_HOME, 0);
+IS(DS_FROM_L1, 1);
+IS(DS_FROM_L2, 1 << 21);

@@ -20,7 +20,7 @@ $(kselftest_sh): $(KSELFTEST_BIN)/%: $(KSELFTEST_DIR)/%
 	install -m 755 $< $@
 
 # Nothing to run: it compiles or it does not. 32-bit callers need no C library for that.
-$(KSELFTEST_BIN)/abi_layout: $(KSELFTEST_DIR)/abi_layout.c include/uapi/ds/ioctl.h
+$(KSELFTEST_BIN)/abi_layout: $(KSELFTEST_DIR)/abi_layout.c $(addprefix include/uapi/ds/,directory.h ioctl.h)
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 -fsyntax-only -Iinclude/uapi $(CFLAGS) $<
 	$(CC) -std=gnu11 -fsyntax-only -m32 -Iinclude/uapi -idirafter /usr/include/$(shell $(CC) -print-multiarch) $(CFLAGS) $<
