@@ -46,6 +46,8 @@ check "tokens came into L1" [ "$(counted up_l1)" -gt 0 ]
 check "and were carried there" [ "$(counted dma_bytes)" -ge "$((8 * $(counted up_l1)))" ]
 check "they are there" [ "$(counted tokens_l1)" -gt 0 ]
 is "as many as are shown" "$(dsctl -j token show --tier 1 | grep -o '{"token"' | wc -l)" "$(counted tokens_l1)"
+mapped=$(dsctl -j token map | grep -o '"l1":[0-9]*' | cut -d: -f2 | tr '\n' +)
+is "as many as the mapped directory says" "$((${mapped}0))" "$(counted tokens_l1)"
 dsctl -q token set LATENCY_SAMPLING=0
 count /run/before
 bench read 200
