@@ -68,7 +68,6 @@ struct ds_token_indices {
 /**
  * struct ds_token_table - all tokens of a host; private
  * @pages: the directory; a page never moves
- * @head: what stands before it where a program has mapped it; nobody here reads it
  * @wide: descriptions that do not fit
  * @lock: guards all below and the chains of free indices; @wide's lock is taken
  *	within it; never taken by ds_token_get() and ds_token_put()
@@ -81,10 +80,10 @@ struct ds_token_indices {
  * @used: pages that were ever used
  * @live: tokens made and not freed
  * @limit: most of them
+ * @head: what stands before the directory where a program has mapped it; nobody here reads it
  */
 struct ds_token_table {
 	struct ds_token_page *pages;
-	struct ds_token_directory *head;
 	struct ds_wide wide;
 	struct ds_l1 l1;
 	struct ds_l2 l2;
@@ -95,6 +94,7 @@ struct ds_token_table {
 	u32 used;
 	u32 live;
 	u32 limit;
+	struct ds_token_directory *head;
 };
 
 /**
