@@ -153,18 +153,17 @@ static void table_free(struct ds_token_table *t)
 int ds_token_table_init(struct ds_token_table *t, u32 limit)
 {
 	u32 i;
-	int ret;
 
 	if (!limit || limit > 1u << DS_TOKEN_INDEX_BITS)
 		return -EINVAL;
 	memset(t, 0, sizeof(*t));
 	t->pages = ds_alloc(DS_TOKEN_PAGES * sizeof(t->pages[0]));
 	t->head = ds_alloc_pages(DS_DIRECTORY_WORDS);
-	ret = t->pages && t->head ? ds_wide_init(&t->wide) : -ENOMEM;
-	if (ret) {
+	if (!t->pages || !t->head) {
 		table_free(t);
-		return ret;
+		return -ENOMEM;
 	}
+	ds_wide_init(&t->wide);
 	t->head->version = DS_DIRECTORY_VERSION;
 	ds_spin_init(&t->lock);
 	for (i = 0; i < ARRAY_SIZE(t->indices); i++) {

@@ -26,7 +26,7 @@
 #include "wide.h"
 #include "word.h"
 
-#define DS_TOKEN_PAGE	1024u	/* indices */
+#define DS_TOKEN_PAGE	2048u	/* indices */
 #define DS_TOKEN_PAGES	((1u << DS_TOKEN_INDEX_BITS) / DS_TOKEN_PAGE)
 
 /**

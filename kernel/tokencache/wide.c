@@ -22,14 +22,10 @@ static union record *record_of(const struct ds_wide *w, u32 where)
 	return &smp_load_acquire(&w->pages[where / DS_WIDE_PAGE])->records[where % DS_WIDE_PAGE];
 }
 
-int ds_wide_init(struct ds_wide *w)
+void ds_wide_init(struct ds_wide *w)
 {
 	memset(w, 0, sizeof(*w));
-	w->pages = ds_alloc(PAGES * sizeof(w->pages[0]));
-	if (!w->pages)
-		return -ENOMEM;
 	ds_spin_init(&w->lock);
-	return 0;
 }
 
 void ds_wide_destroy(struct ds_wide *w)
@@ -40,6 +36,26 @@ void ds_wide_destroy(struct ds_wide *w)
 		ds_free(w->pages[i / DS_WIDE_PAGE]);
 	ds_free(w->pages);
 	w->pages = NULL;
+}
+
+/* The first record brings the table, which has room for all that there can be. */
+static int wide_prepare(struct ds_wide *w)
+{
+	struct ds_wide_page **pages;
+
+	if (READ_ONCE(w->pages))
+		return 0;
+	pages = ds_alloc(PAGES * sizeof(pages[0]));
+	if (!pages)
+		return -ENOMEM;
+	ds_spin_lock(&w->lock);
+	if (!w->pages) {
+		WRITE_ONCE(w->pages, pages);
+		pages = NULL;
+	}
+	ds_spin_unlock(&w->lock);
+	ds_free(pages);
+	return 0;
 }
 
 /* -EAGAIN: it needs a new page; call again with one in *@spare. Under the lock. */
@@ -68,8 +84,10 @@ static int wide_take(struct ds_wide *w, struct ds_wide_page **spare, u32 *where)
 int ds_wide_add(struct ds_wide *w, const struct ds_token_desc *d, u32 *where)
 {
 	struct ds_wide_page *spare = NULL;
-	int ret;
+	int ret = wide_prepare(w);
 
+	if (ret)
+		return ret;
 	/* At most twice: a page in hand is enough. */
 	do {
 		ds_spin_lock(&w->lock);

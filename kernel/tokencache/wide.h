@@ -17,7 +17,7 @@ struct ds_wide_page;
 
 /**
  * struct ds_wide - the records of a table; private
- * @pages: directory of pages
+ * @pages: directory of pages, NULL before the first record
  * @lock: guards all below; innermost lock
  * @free: number of the first free record and one, 0 if there is none
  * @used: records that were ever used
@@ -31,13 +31,8 @@ struct ds_wide {
 	u32 live;
 };
 
-/**
- * ds_wide_init - begin without records
- * @w: records
- *
- * Return: 0 or -ENOMEM.
- */
-int ds_wide_init(struct ds_wide *w);
+/** ds_wide_init - begin without records, and without memory */
+void ds_wide_init(struct ds_wide *w);
 
 /** ds_wide_destroy - free all; nobody uses a record any more */
 void ds_wide_destroy(struct ds_wide *w);

@@ -113,8 +113,8 @@ TEST(it_grows_while_it_is_mapped)
 
 	EXPECT_EQ(SIGBUS, touch(beyond, false));
 	memory_to_serve();
-	printf("# %u indices%s\n", end_of(p), first ? ", 1024 of them new" : "");
-	EXPECT(p + bytes_of(p) == beyond + (first ? 1024 * 8 : 0));
+	printf("# %u indices%s\n", end_of(p), first ? ", 2048 of them new" : "");
+	EXPECT(p + bytes_of(p) == beyond + (first ? 2048 * 8 : 0));
 	EXPECT_EQ(first ? 0 : SIGBUS, touch(beyond, false));
 	EXPECT(!first || *(uint64_t *)beyond);
 	EXPECT_EQ(SIGBUS, touch(p + bytes_of(p), false));
@@ -205,7 +205,7 @@ TEST(what_is_not_there_is_sigbus)
 	int file = memfd_create("copy", 0);
 
 	EXPECT_EQ(DS_DIRECTORY_VERSION, ((struct ds_token_directory *)p)->version);
-	ASSERT(end_of(p) > 0 && end_of(p) % 1024 == 0 && bytes < DS_DIRECTORY_BYTES);
+	ASSERT(end_of(p) > 0 && end_of(p) % 2048 == 0 && bytes < DS_DIRECTORY_BYTES);
 	for (at = 0; at < bytes; at += PAGE)
 		EXPECT_EQ(0, touch(p + at, false));
 	EXPECT_EQ(SIGBUS, touch(p + bytes, false));

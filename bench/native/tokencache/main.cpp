@@ -101,15 +101,15 @@ class Objects {
 public:
     explicit Objects(u32 count) : pool(pool_create()), tokens(count) {
         const size_t before = asked_for;
-        if (pool == nullptr ||
-            ds_cache_init(&cache, 1U << DS_TOKEN_INDEX_BITS, l1, DS_POLICY_DEFAULT, 0,
-                          DS_L2_ANYWHERE) != 0)
+        if (pool == nullptr || ds_cache_init(&cache, 1U << DS_TOKEN_INDEX_BITS, l1,
+                                             DS_POLICY_DEFAULT, 0, DS_L2_ANYWHERE) != 0)
             fail("no memory");
         for (u32 i = 0; i < count; i++)
             make(i);
         // L1 holds copies, and is as large for any number of objects. The module says in a byte
         // whose an object is (kernel/token_device.c).
-        bytes = asked_for - before - l1_bytes - policy_bytes() + count;
+        const size_t all = asked_for - before;
+        bytes = all - l1_bytes() - policy_bytes() + count;
         for (u32 i = 0; i < count; i++)
             check(i);
     }
@@ -146,6 +146,17 @@ public:
     size_t kernel_bytes = 0;  // of what they stand for
 
 private:
+    // What another one like it asks for.
+    static size_t l1_bytes() {
+        const size_t before = asked_for;
+        ds_l1 tier{};
+        if (ds_l1_init(&tier, l1) != 0)
+            fail("no memory");
+        const size_t asked = asked_for - before;
+        ds_l1_destroy(&tier);
+        return asked;
+    }
+
     size_t policy_bytes() const { return ds_policy_bytes(&cache.policy) - sizeof(cache.policy); }
 
     void make(u32 number) {

@@ -29,7 +29,7 @@
 /**
  * struct ds_token_directory - what stands before the words
  * @version: DS_DIRECTORY_VERSION
- * @end: all indices that were ever used are below. It only grows, by 1024. The words below are
+ * @end: all indices that were ever used are below. It only grows, by 2048. The words below are
  *	there when it is read with acquire
  */
 struct ds_token_directory {
