@@ -96,33 +96,44 @@ static int token_take(struct ds_token_table *t, u32 words, struct ds_token_page 
 	return 0;
 }
 
-static int token_create_locked(struct ds_token_table *t, u8 type,
-			       const struct ds_token_pack *p,
-			       struct ds_token_page *spare, u32 *token)
+/* The slot of a revoked word says what has to be freed with it. */
+static u32 revoked_slot(const struct ds_token_table *t, u32 index, u64 word)
+{
+	const u64 *home = ds_token_home(t, index, ds_token_words((u8)ds_word_type(word)));
+	struct ds_token_pack p = { READ_ONCE(home[0]), 0 };
+	u32 where;
+
+	return ds_token_pack_is_wide(&p, &where) ? where + 1 : NO_WIDE;
+}
+
+static int token_reserve_locked(struct ds_token_table *t, u8 type,
+				const struct ds_token_pack *p,
+				struct ds_token_page *spare, u32 *token)
 {
 	u32 words = ds_token_words(type), index, gen;
-	u64 *word, *home;
+	u64 *place, *home, word;
 	int ret;
 
 	ret = token_take(t, words, spare, &index);
 	if (ret)
 		return ret;
 
-	word = ds_token_word(t, index);
+	place = ds_token_word(t, index);
 	home = ds_token_home(t, index, words);
-	gen = ds_word_gen(READ_ONCE(*word)) % DS_WORD_GEN_MAX + 1;
+	gen = ds_word_gen(READ_ONCE(*place)) % DS_WORD_GEN_MAX + 1;
 	WRITE_ONCE(home[0], p->fixed);
 	if (words == 2)
 		WRITE_ONCE(home[1], p->hot);
-	/* Pairs with the exchange in token_begin(): the home is written. */
-	smp_store_release(word, ds_word_make(gen, DS_TOKEN_L3, type));
+	/* As if it was revoked already. */
+	word = ds_word_make(gen, DS_TOKEN_REVOKED, type);
+	WRITE_ONCE(*place, ds_word_move(word, DS_TOKEN_REVOKED, revoked_slot(t, index, word)));
 	WRITE_ONCE(t->live, t->live + 1);
 	*token = ds_token_make(type, gen, index);
 	return 0;
 }
 
-static int token_create(struct ds_token_table *t, u8 type,
-			const struct ds_token_pack *p, u32 *token)
+static int token_reserve(struct ds_token_table *t, u8 type,
+			 const struct ds_token_pack *p, u32 *token)
 {
 	struct ds_token_page spare = { NULL, NULL };
 	int ret;
@@ -130,7 +141,7 @@ static int token_create(struct ds_token_table *t, u8 type,
 	/* At most twice: a page in hand is enough. */
 	for (;;) {
 		ds_spin_lock(&t->lock);
-		ret = token_create_locked(t, type, p, &spare, token);
+		ret = token_reserve_locked(t, type, p, &spare, token);
 		ds_spin_unlock(&t->lock);
 		if (ret != -EAGAIN)
 			break;
@@ -185,8 +196,8 @@ u32 ds_token_table_destroy(struct ds_token_table *t)
 	return t->live;
 }
 
-int ds_token_create(struct ds_token_table *t, const struct ds_token_desc *d,
-		    u32 *token)
+int ds_token_reserve(struct ds_token_table *t, const struct ds_token_desc *d,
+		     u32 *token)
 {
 	struct ds_token_pack p;
 	u32 where;
@@ -196,15 +207,32 @@ int ds_token_create(struct ds_token_table *t, const struct ds_token_desc *d,
 	if (ret)
 		return ret;
 	if (!ds_token_pack(d, &p))
-		return token_create(t, d->type, &p, token);
+		return token_reserve(t, d->type, &p, token);
 
 	ret = ds_wide_add(&t->wide, d, &where);
 	if (ret)
 		return ret;
 	ds_token_pack_wide(d, where, &p);
-	ret = token_create(t, d->type, &p, token);
+	ret = token_reserve(t, d->type, &p, token);
 	if (ret)
 		ds_wide_del(&t->wide, where);
+	return ret;
+}
+
+void ds_token_publish(struct ds_token_table *t, u32 token)
+{
+	/* Pairs with the exchange in ds_token_begin(): the home is written. */
+	smp_store_release(ds_token_word(t, token),
+			  ds_word_make(ds_token_gen(token), DS_TOKEN_L3, ds_token_type_of(token)));
+}
+
+int ds_token_create(struct ds_token_table *t, const struct ds_token_desc *d,
+		    u32 *token)
+{
+	int ret = ds_token_reserve(t, d, token);
+
+	if (!ret)
+		ds_token_publish(t, *token);
 	return ret;
 }
 
@@ -325,16 +353,6 @@ void ds_token_put(struct ds_token_table *t, u32 token)
 
 	if (place && token_end(t, ds_token_index(token), place, &idle))
 		idle->done(idle);
-}
-
-/* The slot of a revoked word says what has to be freed with it. */
-static u32 revoked_slot(const struct ds_token_table *t, u32 index, u64 word)
-{
-	const u64 *home = ds_token_home(t, index, ds_token_words((u8)ds_word_type(word)));
-	struct ds_token_pack p = { READ_ONCE(home[0]), 0 };
-	u32 where;
-
-	return ds_token_pack_is_wide(&p, &where) ? where + 1 : NO_WIDE;
 }
 
 /* The revoker is one of the users until the waiter is written. */

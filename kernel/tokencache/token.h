@@ -138,6 +138,26 @@ int ds_token_create(struct ds_token_table *t, const struct ds_token_desc *d,
 		    u32 *token);
 
 /**
+ * ds_token_reserve - the first half of ds_token_create(): nobody finds the token yet
+ * @t: table
+ * @d: descriptor, copied
+ * @token: result, written on success only; for ds_token_publish() or ds_token_free()
+ *
+ * Process context, may sleep.
+ *
+ * Return: as ds_token_create().
+ */
+int ds_token_reserve(struct ds_token_table *t, const struct ds_token_desc *d,
+		     u32 *token);
+
+/**
+ * ds_token_publish - the second half: it can be found
+ * @t: table
+ * @token: reserved
+ */
+void ds_token_publish(struct ds_token_table *t, u32 token);
+
+/**
  * ds_token_find - where a token is
  * @t: table
  * @token: any number
@@ -201,8 +221,8 @@ int ds_token_revoke(struct ds_token_table *t, u32 token, struct ds_token_idle *i
 /**
  * ds_token_free - give the index of a revoked token back
  * @t: table
- * @token: token whose revoke has returned 0 or told of its end; any other
- *	number is left alone
+ * @token: token whose revoke has returned 0 or told of its end, or one that was
+ *	reserved; any other number is left alone
  *
  * Process context.
  */

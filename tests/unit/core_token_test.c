@@ -239,6 +239,45 @@ static void life_of_a_token(void **state)
 }
 
 /* One after the other in the same place, narrow and wide, while others are there. */
+/* Nobody finds a token before it is published; one that never is was never there. */
+static void in_two_halves(void **state)
+{
+	struct ds_token_desc d = { .type = DS_TOKEN_MR, .mr.length = 12345 }, found;	/* wide */
+	u32 token, other, again;
+	u64 word;
+
+	(void)state;
+	assert_int_equal(ds_token_table_init(&table, 2), 0);
+	assert_int_equal(ds_token_reserve(&table, &d, &token), 0);
+	assert_int_equal(ds_token_count(&table), 1);
+	assert_int_equal(ds_token_get(&table, token, &found), -ESTALE);
+	assert_int_equal(ds_token_find(&table, token, &word), -ESTALE);
+	assert_int_equal(ds_token_revoke(&table, token, NULL), -ESTALE);
+	assert_int_equal(ds_token_at(&table, ds_token_index(token), &word), 0);
+	ds_token_put(&table, token);
+	assert_int_equal(ds_token_reserve(&table, &d, &other), 0);
+	assert_int_not_equal(ds_token_index(other), ds_token_index(token));
+	assert_int_equal(ds_token_reserve(&table, &d, &again), -EDQUOT);
+	ds_token_free(&table, other);
+	assert_int_equal(ds_token_count(&table), 1);
+	assert_int_equal(table.wide.live, 1);
+	assert_int_equal(ds_token_reserve(&table, &d, &again), 0);
+	assert_int_equal(ds_token_index(again), ds_token_index(other));
+	assert_int_equal(ds_token_gen(again), ds_token_gen(other) + 1);
+	ds_token_free(&table, again);
+
+	ds_token_publish(&table, token);
+	assert_int_equal(ds_token_get(&table, token, &found), 0);
+	assert_int_equal(found.mr.length, 12345);
+	assert_int_equal(found.tier, 3);
+	ds_token_put(&table, token);
+	ds_token_free(&table, token);	/* it is live */
+	assert_int_equal(ds_token_get(&table, token, &found), 0);
+	ds_token_put(&table, token);
+	end(token);
+	assert_int_equal(ds_token_table_destroy(&table), 0);
+}
+
 static void each_type(void **state)
 {
 	u32 type, key, token, other[DS_TOKEN_TYPES];
@@ -396,7 +435,7 @@ static void quota(void **state)
 {
 	struct ds_token_desc d = desc_of(DS_TOKEN_MR, 0);
 	struct ds_token_table t;
-	u32 a, b;
+	u32 a = 0, b;
 
 	(void)state;
 	assert_int_equal(ds_token_table_init(&t, 1), 0);
@@ -573,6 +612,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(never_existed, setup, teardown),
 		cmocka_unit_test_setup_teardown(create_rejects, setup, teardown),
 		cmocka_unit_test_setup_teardown(life_of_a_token, setup, teardown),
+		cmocka_unit_test(in_two_halves),
 		cmocka_unit_test_setup_teardown(each_type, setup, teardown),
 		cmocka_unit_test_setup_teardown(where_it_is, setup, teardown),
 		cmocka_unit_test_setup_teardown(last_put_tells, setup, teardown),
