@@ -194,6 +194,12 @@ int ds_policy_pin(struct ds_policy *p, u32 slot, bool pinned);
 /* Bytes of all that the policy keeps, itself included. */
 u64 ds_policy_bytes(const struct ds_policy *p);
 
+/* How many uses there had been when the last ageing interval ended; 0 without such. */
+static inline u64 ds_policy_aged_at(const struct ds_policy *p)
+{
+	return p->base ? p->base->uses : 0;
+}
+
 /* Whose a slot is; it is in use. */
 static inline u32 ds_policy_key(const struct ds_policy *p, u32 slot)
 {

@@ -9,6 +9,18 @@
 #define DS_POLICY_LOOK_IDLE	64	/* slots, in a call */
 #define DS_POLICY_TICK_SHIFT	10
 
+void ds_policy_001_normal(struct ds_policy_params *params, u32 capacity, bool adaptive)
+{
+	*params = (struct ds_policy_params) {
+		.promote_to_l1_threshold = adaptive ? 1 : DS_POLICY_PROMOTE_TO_L1_THRESHOLD,
+		.promote_to_l2_threshold = adaptive ? 1 : DS_POLICY_PROMOTE_TO_L2_THRESHOLD,
+		.demote_from_l1_idle_ns = DS_POLICY_DEMOTE_FROM_L1_IDLE_NS,
+		.demote_from_l2_idle_ns = DS_POLICY_DEMOTE_FROM_L2_IDLE_NS,
+		.aging_interval = (u64)DS_POLICY_AGING_INTERVAL * capacity,
+		.alpha = DS_POLICY_ALPHA,
+	};
+}
+
 int ds_policy_001_init(struct ds_policy *p, bool adaptive)
 {
 	struct ds_policy_001 *b = ds_alloc(sizeof(*b));
@@ -16,20 +28,9 @@ int ds_policy_001_init(struct ds_policy *p, bool adaptive)
 	if (!b)
 		return -ENOMEM;
 	p->base = b;
-	b->params = (struct ds_policy_params) {
-		.promote_to_l1_threshold = DS_POLICY_PROMOTE_TO_L1_THRESHOLD,
-		.promote_to_l2_threshold = DS_POLICY_PROMOTE_TO_L2_THRESHOLD,
-		.demote_from_l1_idle_ns = DS_POLICY_DEMOTE_FROM_L1_IDLE_NS,
-		.demote_from_l2_idle_ns = DS_POLICY_DEMOTE_FROM_L2_IDLE_NS,
-		.aging_interval = (u64)DS_POLICY_AGING_INTERVAL * p->capacity,
-		.alpha = DS_POLICY_ALPHA,
-	};
+	ds_policy_001_normal(&b->params, p->capacity, adaptive);
 	b->adaptive = adaptive;
 	b->fit = 1;
-	if (adaptive) {
-		b->params.promote_to_l1_threshold = 1;
-		b->params.promote_to_l2_threshold = 1;
-	}
 	b->random = 1;
 	b->halve_at = ~0ull;
 	return ds_sketch_init(&b->sketch, p->capacity);

@@ -137,6 +137,14 @@ u32 ds_policy_idle(struct ds_policy *p);
  */
 int ds_policy_set_params(struct ds_policy *p, const struct ds_policy_params *params);
 
+/**
+ * ds_policy_001_normal - what parameters are if nobody sets them
+ * @params: result
+ * @capacity: slots of L1
+ * @adaptive: adaptive-001, which begins with the lowest thresholds
+ */
+void ds_policy_001_normal(struct ds_policy_params *params, u32 capacity, bool adaptive);
+
 /* For policy.c. */
 int ds_policy_001_init(struct ds_policy *p, bool adaptive);
 void ds_policy_001_destroy(struct ds_policy *p);
