@@ -183,3 +183,13 @@ int ds_cache_partition(struct ds_cache *c, u32 domain, u32 min, u32 max)
 	ds_spin_unlock(&c->lock);
 	return ret;
 }
+
+bool ds_cache_share(struct ds_cache *c, u32 index, struct ds_share *share)
+{
+	bool found;
+
+	ds_spin_lock(&c->lock);
+	found = ds_share_at(&c->shares, index, share);
+	ds_spin_unlock(&c->lock);
+	return found;
+}

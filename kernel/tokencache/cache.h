@@ -217,10 +217,23 @@ int ds_cache_pin(struct ds_cache *c, u32 token, bool pinned);
  * @max: slots that it may have, at least 1 and @min
  *
  * What it has too much then leaves with the next steps of ds_cache_tick(), the oldest first.
+ * With 0 and all slots it has no share any more.
  * Takes the lock.
  *
  * Return: 0; -EINVAL; -ENOSPC for more than DS_SHARES domains, or if too much would be kept.
  */
 int ds_cache_partition(struct ds_cache *c, u32 domain, u32 min, u32 max);
+
+/**
+ * ds_cache_share - the shares of L1, one after the other
+ * @c: cache
+ * @index: from 0
+ * @share: result
+ *
+ * Takes the lock. Shares that come and go meanwhile may be missed or met twice.
+ *
+ * Return: false: there are not so many.
+ */
+bool ds_cache_share(struct ds_cache *c, u32 index, struct ds_share *share);
 
 #endif /* DS_TOKENCACHE_CACHE_H */

@@ -43,6 +43,23 @@ struct ds_share *ds_share_find(struct ds_shares *s, u32 domain)
 	return NULL;
 }
 
+/* A domain that keeps nothing and may have all is as one without a share. */
+static bool is_nothing(const struct ds_shares *s, const struct ds_share *share)
+{
+	return !share->min && share->max >= s->capacity;
+}
+
+/* For a domain more: the entry of one that has none any more, nor a slot that is counted. */
+static struct ds_share *take_entry(struct ds_shares *s)
+{
+	u32 i;
+
+	for (i = 0; i < s->count; i++)
+		if (is_nothing(s, &s->of[i]) && !s->of[i].used)
+			return &s->of[i];
+	return s->count < DS_SHARES ? &s->of[s->count++] : NULL;
+}
+
 int ds_share_set(struct ds_shares *s, u32 domain, u32 min, u32 max)
 {
 	struct ds_share *share = ds_share_find(s, domain);
@@ -53,9 +70,9 @@ int ds_share_set(struct ds_shares *s, u32 domain, u32 min, u32 max)
 	if (min > s->capacity / 2 || kept + min > s->capacity / 2)
 		return -ENOSPC;
 	if (!share) {
-		if (s->count == DS_SHARES)
+		share = take_entry(s);
+		if (!share)
 			return -ENOSPC;
-		share = &s->of[s->count++];
 		*share = (struct ds_share){
 			.domain = domain,
 			.first = { DS_SHARE_NONE, DS_SHARE_NONE },
@@ -66,6 +83,18 @@ int ds_share_set(struct ds_shares *s, u32 domain, u32 min, u32 max)
 	share->min = min;
 	share->max = max;
 	return 0;
+}
+
+bool ds_share_at(const struct ds_shares *s, u32 index, struct ds_share *share)
+{
+	u32 i;
+
+	for (i = 0; i < s->count; i++)
+		if (!is_nothing(s, &s->of[i]) && !index--) {
+			*share = s->of[i];
+			return true;
+		}
+	return false;
 }
 
 static void enqueue(struct ds_shares *s, struct ds_share *share, u32 slot, bool held)

@@ -89,6 +89,7 @@ void ds_shares_destroy(struct ds_shares *s);
  * @max: slots that it may have, at least 1 and @min
  *
  * Who has come stays: see ds_share_release() and ds_share_surplus().
+ * With 0 and all slots it has no share any more.
  *
  * Return: 0; -EINVAL, also before ds_shares_prepare(); -ENOSPC for one domain too many, or if
  * too much would be kept.
@@ -119,6 +120,16 @@ void ds_share_renew(struct ds_shares *s, u32 slot);
 
 /** ds_share_find - a domain's share, or NULL */
 struct ds_share *ds_share_find(struct ds_shares *s, u32 domain);
+
+/**
+ * ds_share_at - one share after the other
+ * @s: shares
+ * @index: from 0
+ * @share: result
+ *
+ * Return: false: there are not so many.
+ */
+bool ds_share_at(const struct ds_shares *s, u32 index, struct ds_share *share);
 
 /**
  * ds_share_oldest - whose place a domain's next token takes

@@ -70,6 +70,41 @@ static void bad_shares(void **state)
 	stop();
 }
 
+/* A domain that keeps nothing and may have all has none; its entry is another's, but not before it is empty. */
+static void shares_come_and_go(void **state)
+{
+	struct ds_share share;
+	u32 i, pds[DOMAINS];
+
+	(void)state;
+	start_domains(pds);
+	assert_int_equal(ds_shares_prepare(&cache.shares), 0);
+	assert_false(ds_cache_share(&cache, 0, &share));
+	for (i = 0; i < DS_SHARES; i++)
+		assert_int_equal(ds_cache_partition(&cache, 100 + i, 1, 10 + i), 0);
+	for (i = 0; i < DS_SHARES; i++) {
+		assert_true(ds_cache_share(&cache, i, &share));
+		assert_int_equal(share.domain, 100 + i);
+		assert_int_equal(share.min, 1);
+		assert_int_equal(share.max, 10 + i);
+	}
+	assert_false(ds_cache_share(&cache, i, &share));
+	use(1);		/* of domain 101 */
+	assert_int_equal(ds_cache_partition(&cache, 101, 0, CAPACITY), 0);
+	assert_int_equal(ds_cache_partition(&cache, 200, 0, 5), -ENOSPC);
+	assert_true(ds_cache_share(&cache, 1, &share));
+	assert_int_equal(share.domain, 102);
+	assert_false(ds_cache_share(&cache, DS_SHARES - 1, &share));
+	end(tokens[1]);
+	assert_int_equal(ds_cache_partition(&cache, 200, 0, 5), 0);
+	assert_true(ds_cache_share(&cache, 1, &share));
+	assert_int_equal(share.domain, 200);
+	assert_int_equal(share.used, 0);
+	assert_int_equal(cache.shares.kept, DS_SHARES - 1);
+	tokens[1] = create(1);
+	stop_domains(pds);
+}
+
 /* Others come in a stream: a domain keeps what it may keep, and of the rest what the policy wants. */
 static void a_domain_keeps(void **state)
 {
@@ -318,6 +353,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(bad_shares),
+		TEST(shares_come_and_go),
 		TEST(a_domain_keeps),
 		TEST(a_domain_has_no_more),
 		TEST(a_domain_at_once),
