@@ -61,14 +61,17 @@ static int ds_device_add(struct ib_device *ib)
 	INIT_LIST_HEAD(&dev->pds);
 	init_completion(&dev->unused);
 	refcount_set(&dev->users, 1);
+	dev->refused = ds_device_refusal(ib);
 	dev->tokens = ds_token_device_add(ib);
-	if (IS_ERR(dev->tokens)) {
+	if (dev->tokens == ERR_PTR(-ENOSPC)) {
+		dev->tokens = NULL;
+		dev->refused = "the token cache has no number for one more RDMA device; remove another one, then make this one anew";
+	} else if (IS_ERR(dev->tokens)) {
 		ret = PTR_ERR(dev->tokens);
 		goto err_free;
 	}
-	dev->refused = ds_device_refusal(ib);
 	if (dev->refused) {
-		pr_info("<%s>: not used: %s\n", dev_name(&ib->dev), dev->refused);
+		pr_warn("<%s>: not used: %s\n", dev_name(&ib->dev), dev->refused);
 	} else {
 		dev->ctrl_pd = ib_alloc_pd(ib, 0);
 		if (IS_ERR(dev->ctrl_pd)) {

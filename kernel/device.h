@@ -23,7 +23,7 @@ struct ds_wr;
  * @refused: why DS cannot use it, or NULL
  * @ctrl_pd: protection domain of control queue pairs; no memory region is in it
  * @ctrl_token: its token
- * @tokens: what the token cache knows of the device
+ * @tokens: what the token cache knows of the device; NULL if it has no number for it
  * @lock: protects @pds and @removing
  * @pds: one struct ds_pd for each domain in use
  * @removing: no new reference is given
