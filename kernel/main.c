@@ -130,6 +130,46 @@ __MODULE_PARM_TYPE(token_l1, "uint");
 MODULE_PARM_DESC(token_l1,
 		 "Tokens in L1 of the token cache, 16 to 2097150 (default 8192)");
 
+static const char *const ds_token_policies[DS_POLICY_MODES] = {
+	[DS_POLICY_DEFAULT]		= "default",
+	[DS_POLICY_LITERAL_001]		= "literal-001",
+	[DS_POLICY_ADAPTIVE_001]	= "adaptive-001",
+};
+
+static int ds_param_set_policy(const char *text, const struct kernel_param *kp)
+{
+	int mode = text ? sysfs_match_string(ds_token_policies, text) : -EINVAL;
+
+	if (mode < 0) {
+		pr_err("parameter %s must be default, literal-001 or adaptive-001, not \"%s\"\n",
+		       kp->name, text ?: "");
+		return -EINVAL;
+	}
+	ds_token_policy = mode;
+	return 0;
+}
+
+static int ds_param_get_policy(char *text, const struct kernel_param *kp)
+{
+	return sysfs_emit(text, "%s\n", ds_token_policy_name());
+}
+
+static const struct kernel_param_ops ds_param_policy_ops = {
+	.set = ds_param_set_policy,
+	.get = ds_param_get_policy,
+};
+
+unsigned int ds_token_policy = DS_POLICY_DEFAULT;
+module_param_cb(token_policy, &ds_param_policy_ops, NULL, 0444);
+__MODULE_PARM_TYPE(token_policy, "charp");
+MODULE_PARM_DESC(token_policy,
+		 "Who is in L1: default, or by document 001 literal-001 or adaptive-001");
+
+const char *ds_token_policy_name(void)
+{
+	return ds_token_policies[ds_token_policy];
+}
+
 unsigned int ds_token_l2 = 4;
 static struct ds_param ds_param_token_l2 = { &ds_token_l2, 0, 32 };
 module_param_cb(token_l2, &ds_param_ops, &ds_param_token_l2, 0444);

@@ -453,7 +453,7 @@ static const struct ds_command ds_commands[] = {
 				  DS_CMD_RDM_PEER_GET },
 	[DS_CMD_RDM_PEER_DEL] = { ds_rdm_peer_del_cmd, DS_A(IPV4), 0, DS_CMD_RDM_PEER_GET },
 	[DS_CMD_RDM_SELFTEST] = { ds_rdm_selftest_cmd, 0, DS_A(VALUE) },
-	[DS_CMD_TOKEN_SET] = { ds_token_set_cmd, DS_A(NAME) | DS_A(SETTING) },
+	[DS_CMD_TOKEN_SET] = { ds_token_set_cmd, DS_A(NAME) | DS_A(SETTING), DS_A(DOMAIN) },
 	[DS_CMD_TOKEN_IMPORT] = { ds_token_import_cmd, DS_A(DEVICE),
 				  DS_A(OBJECTS) | DS_A(PART) | DS_A(PARTS) },
 	[DS_CMD_TOKEN_FORGET] = { ds_token_forget_cmd, DS_A(DEVICE) },

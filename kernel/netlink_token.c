@@ -24,7 +24,7 @@
  * @word: its word of the directory
  * @desc: what it says
  * @foreign: it was imported
- * @keys: the asker may see keys
+ * @admin: the asker may see keys, and what is done with the object
  */
 struct ds_dump_token {
 	const struct ds_token_table	*table;
@@ -33,7 +33,7 @@ struct ds_dump_token {
 	u64				word;
 	struct ds_token_desc		desc;
 	bool				foreign;
-	bool				keys;
+	bool				admin;
 };
 
 static int ds_put_handle(struct sk_buff *skb, int attr, const struct ds_dump_token *d, u32 index)
@@ -54,7 +54,7 @@ static int ds_put_mr(struct sk_buff *skb, const struct ds_dump_token *d)
 	      nla_put_u64_64bit(skb, DS_A_LENGTH, mr->mr.length, DS_A_PAD) ?:
 	      nla_put_u32(skb, DS_A_PAGE_SHIFT, mr->mr.page_shift) ?:
 	      nla_put_u32(skb, DS_A_IB_ACCESS, mr->mr.access);
-	if (!err && d->keys)
+	if (!err && d->admin)
 		err = nla_put_u32(skb, DS_A_LKEY, mr->mr.lkey) ?:
 		      nla_put_u32(skb, DS_A_RKEY, mr->mr.rkey);
 	return err;
@@ -63,15 +63,18 @@ static int ds_put_mr(struct sk_buff *skb, const struct ds_dump_token *d)
 static int ds_put_qp(struct sk_buff *skb, const struct ds_dump_token *d)
 {
 	const struct ds_token_desc *qp = &d->desc;
+	int err;
 
-	return nla_put_u32(skb, DS_A_NUMBER, qp->qp.number) ?:
-	       ds_put_handle(skb, DS_A_PD, d, qp->qp.pd) ?:
-	       nla_put_u32(skb, DS_A_QP_TYPE, qp->qp.qp_type) ?:
-	       nla_put_u32(skb, DS_A_STATE, qp->qp.state) ?:
-	       nla_put_u32(skb, DS_A_IB_ACCESS, qp->qp.access) ?:
-	       ds_put_handle(skb, DS_A_SCQ, d, qp->qp.scq) ?:
-	       ds_put_handle(skb, DS_A_RCQ, d, qp->qp.rcq) ?:
-	       nla_put_u32(skb, DS_A_POSTED, qp->qp.posted);
+	err = nla_put_u32(skb, DS_A_NUMBER, qp->qp.number) ?:
+	      ds_put_handle(skb, DS_A_PD, d, qp->qp.pd) ?:
+	      nla_put_u32(skb, DS_A_QP_TYPE, qp->qp.qp_type) ?:
+	      nla_put_u32(skb, DS_A_STATE, qp->qp.state) ?:
+	      nla_put_u32(skb, DS_A_IB_ACCESS, qp->qp.access) ?:
+	      ds_put_handle(skb, DS_A_SCQ, d, qp->qp.scq) ?:
+	      ds_put_handle(skb, DS_A_RCQ, d, qp->qp.rcq);
+	if (!err && d->admin)
+		err = nla_put_u32(skb, DS_A_POSTED, qp->qp.posted);
+	return err;
 }
 
 static int ds_put_object(struct sk_buff *skb, const struct ds_dump_token *d)
@@ -96,33 +99,45 @@ static u32 ds_token_flags(const struct ds_dump_token *d)
 	struct ds_token_pack narrow;
 	u32 flags = d->foreign ? DS_TOKEN_FOREIGN : 0;
 
+	if (ds_token_pack(&d->desc, &narrow))
+		flags |= DS_TOKEN_WIDE;
+	if (!d->admin)
+		return flags;
 	if (d->word & DS_WORD_PINNED)
 		flags |= DS_TOKEN_PINNED;
 	if (d->word & DS_WORD_DIRTY)
 		flags |= DS_TOKEN_DIRTY;
 	if (ds_word_is_moving(d->word))
 		flags |= DS_TOKEN_MOVING;
-	if (ds_token_pack(&d->desc, &narrow))
-		flags |= DS_TOKEN_WIDE;
 	return flags;
+}
+
+/* Who watches it sees when the object is used, and so what others do. */
+static int ds_put_place(struct sk_buff *skb, const struct ds_dump_token *d)
+{
+	u32 tier = ds_word_tier(d->word);
+	int err;
+
+	err = nla_put_u32(skb, DS_A_TIER, tier) ?:
+	      nla_put_u32(skb, DS_A_USES, ds_word_uses(d->word)) ?:
+	      nla_put_u32(skb, DS_A_WORD_VERSION, ds_word_version(d->word));
+	if (!err && tier < 3)
+		err = nla_put_u32(skb, DS_A_SLOT, ds_word_tier_slot(d->word));
+	return err;
 }
 
 static int ds_put_token(struct sk_buff *skb, void *object)
 {
 	const struct ds_dump_token *d = object;
-	u32 tier = ds_word_tier(d->word);
 	int err;
 
 	err = nla_put_u32(skb, DS_A_TOKEN, d->token) ?:
 	      nla_put_u32(skb, DS_A_TYPE, d->desc.type) ?:
 	      nla_put_string(skb, DS_A_DEVICE, d->device) ?:
-	      nla_put_u32(skb, DS_A_TIER, tier) ?:
-	      nla_put_u32(skb, DS_A_USES, ds_word_uses(d->word)) ?:
 	      nla_put_u32(skb, DS_A_GENERATION, ds_word_gen(d->word)) ?:
-	      nla_put_u32(skb, DS_A_WORD_VERSION, ds_word_version(d->word)) ?:
 	      nla_put_u32(skb, DS_A_FLAGS, ds_token_flags(d));
-	if (!err && tier < 3)
-		err = nla_put_u32(skb, DS_A_SLOT, ds_word_tier_slot(d->word));
+	if (!err && d->admin)
+		err = ds_put_place(skb, d);
 	return err ?: ds_put_object(skb, d);
 }
 
@@ -131,7 +146,7 @@ static int ds_dump_table(struct ds_dump *dump, u32 number, struct ds_token_table
 {
 	long first = (long)number << DS_TOKEN_INDEX_BITS, at;
 	struct ds_dump_token d = { .table = table, .foreign = number,
-				   .keys = netlink_capable(dump->cb->skb, CAP_NET_ADMIN) };
+				   .admin = netlink_capable(dump->cb->skb, CAP_NET_ADMIN) };
 	const struct ds_token_device *dev;
 	int err = 0;
 
@@ -141,10 +156,11 @@ static int ds_dump_table(struct ds_dump *dump, u32 number, struct ds_token_table
 		d.token = ds_token_at(table, at - first, &d.word);
 		if (!d.token || ds_token_get(table, d.token, &d.desc))
 			continue;
-		ds_token_put(table, d.token);
+		/* While it is used its index is not another one's. */
 		dev = ds_token_device_number(number ?: ds_token_device_of(d.token));
+		ds_token_put(table, d.token);
 		if (!dev)
-			continue;	/* it is being made */
+			continue;	/* it has ended meanwhile, and its device has gone */
 		d.device = ds_token_device_name(dev);
 		dump->cb->args[0] = at;
 		dump->index = at;
@@ -317,6 +333,9 @@ static int ds_put_token_param(struct sk_buff *skb, void *object)
 	const struct ds_param *param = &p->param;
 	int err;
 
+	err = p->domain ? nla_put_u32(skb, DS_A_DOMAIN, p->domain) : 0;
+	if (err)
+		return err;
 	err = nla_put_string(skb, DS_A_NAME, param->name) ?:
 	      nla_put_u64_64bit(skb, DS_A_SETTING, p->value, DS_A_PAD) ?:
 	      nla_put_u64_64bit(skb, DS_A_LEAST, param->fixed ? p->value : param->least,
@@ -341,25 +360,50 @@ int ds_dump_token_params(struct ds_dump *dump)
 	return err;
 }
 
-int ds_token_set_cmd(struct genl_info *info)
+/* The parameter of the command: its index, or an error that has its sentence. */
+static int ds_find_token_param(struct genl_info *info, u32 domain, struct ds_token_param *p)
 {
-	struct nlattr *name = info->attrs[DS_A_NAME], *setting = info->attrs[DS_A_SETTING];
-	u64 value = nla_get_u64(setting);
-	struct ds_token_param p;
-	u32 index;
+	struct nlattr *name = info->attrs[DS_A_NAME];
+	int index = ds_token_param_find(nla_data(name), domain, p);
 
-	for (index = 0; ds_token_param_get(index, &p); index++) {
-		if (!nla_strcmp(name, p.param.name))
-			break;
-	}
-	if (!ds_token_param_get(index, &p)) {
+	if (index == -ENOENT)
 		NL_SET_ERR_MSG_ATTR(info->extack, name,
 				    "no parameter has this name; list them for their names");
-		return -ENOENT;
-	}
-	if (p.param.fixed) {
+	else if (index < 0 && domain)
+		NL_SET_ERR_MSG_ATTR(info->extack, info->attrs[DS_A_DOMAIN],
+				    "this parameter is not of a trust domain; leave DS_A_DOMAIN out");
+	else if (index < 0)
 		NL_SET_ERR_MSG_ATTR(info->extack, name,
-				    "this parameter is fixed since the module was loaded");
+				    "this parameter is of a trust domain; say of which by DS_A_DOMAIN");
+	return index;
+}
+
+/* Of a share, whose two values and all other shares have to be right together. */
+static const char *ds_share_sentence(int err)
+{
+	switch (err) {
+	case -EINVAL:
+		return "SHARE_MIN would be above SHARE_MAX; set the other one first";
+	case -ENOSPC:
+		return "16 domains have a share already, or all together would keep more than half of L1";
+	default:
+		return NULL;
+	}
+}
+
+int ds_token_set_cmd(struct genl_info *info)
+{
+	struct nlattr *setting = info->attrs[DS_A_SETTING];
+	u32 domain = ds_get_u32(info, DS_A_DOMAIN, 0);
+	u64 value = nla_get_u64(setting);
+	struct ds_token_param p;
+	int index = ds_find_token_param(info, domain, &p), err;
+
+	if (index < 0)
+		return index;
+	if (p.param.fixed) {
+		info->extack->_msg = p.why;
+		NL_SET_BAD_ATTR(info->extack, info->attrs[DS_A_NAME]);
 		return -ERANGE;
 	}
 	if (!ds_param_fits(&p.param, value)) {
@@ -367,8 +411,12 @@ int ds_token_set_cmd(struct genl_info *info)
 				    "the value is out of range; list the parameters for their ranges");
 		return -ERANGE;
 	}
-	ds_token_param_set(index, value);
-	return 0;
+	err = ds_token_param_set(index, domain, value);
+	if (err) {
+		info->extack->_msg = ds_share_sentence(err);
+		NL_SET_BAD_ATTR(info->extack, setting);
+	}
+	return err;
 }
 
 /* ---- objects of others ---- */

@@ -16,9 +16,12 @@ extern unsigned int ds_max_seg_mb;	/* segments of the host, MiB, 0: memory is th
 extern unsigned int ds_max_peers;	/* connections that other hosts may make to us */
 extern unsigned int ds_token_cache;	/* 0: operations pass the token cache by */
 extern unsigned int ds_token_l1;	/* tokens in L1 of the token cache */
+extern unsigned int ds_token_policy;	/* enum ds_policy_mode: who is in it */
 extern unsigned int ds_token_l2;	/* its L2, MiB; 0: none */
 extern int ds_token_l2_node;		/* NUMA node of L2, or DS_L2_NODE_ANY */
 extern unsigned int ds_max_attaches;	/* segments that one peer may attach */
+
+const char *ds_token_policy_name(void);
 
 extern struct workqueue_struct *ds_wq;	/* unbound, for work that sleeps */
 extern struct workqueue_struct *ds_close_wq;	/* for teardowns, which ds_wq's work waits for */

@@ -40,6 +40,7 @@ unsigned int ds_token_sampling = DS_TOKEN_SAMPLING;
 
 static DEFINE_MUTEX(ds_token_devices_mutex);
 static struct ds_token_device __rcu *ds_token_devices[DS_TOKEN_DEVICES];
+static u64 ds_token_past[DS_TOKEN_STATS];	/* of devices that went; under the lock */
 
 void ds_token_devices_lock(void)
 {
@@ -55,6 +56,15 @@ struct ds_token_device *ds_token_device_number(u8 number)
 {
 	return rcu_dereference_protected(ds_token_devices[number],
 					 lockdep_is_held(&ds_token_devices_mutex));
+}
+
+static void ds_token_stats_add(const struct ds_token_device *dev, u64 n[DS_TOKEN_STATS])
+{
+	int cpu, i;
+
+	for_each_possible_cpu(cpu)
+		for (i = 0; i < DS_TOKEN_STATS; i++)
+			n[i] += READ_ONCE(per_cpu_ptr(dev->counts, cpu)->n[i]);
 }
 
 /* ---- coming and going ---- */
@@ -104,8 +114,11 @@ err_free:
 
 void ds_token_device_del(struct ds_token_device *dev)
 {
+	if (!dev)
+		return;
 	ds_token_devices_lock();
 	RCU_INIT_POINTER(ds_token_devices[dev->number], NULL);
+	ds_token_stats_add(dev, ds_token_past);
 	ds_token_import_free(dev->foreign);
 	ds_token_import_free(dev->coming);
 	ds_token_devices_unlock();
@@ -250,12 +263,26 @@ void ds_token_counts_sum(const struct ds_token_device *dev, struct ds_token_coun
 	int cpu, i, b;
 
 	memset(sum, 0, sizeof(*sum));
+	ds_token_stats_add(dev, sum->n);
 	for_each_possible_cpu(cpu) {
 		c = per_cpu_ptr(dev->counts, cpu);
-		for (i = 0; i < DS_TOKEN_STATS; i++)
-			sum->n[i] += READ_ONCE(c->n[i]);
 		for (i = 0; i < DS_TOKEN_TIMINGS; i++)
 			for (b = 0; b < DS_TOKEN_BUCKETS; b++)
 				sum->ns[i][b] += READ_ONCE(c->ns[i][b]);
 	}
+}
+
+void ds_token_stats_sum(u64 n[DS_TOKEN_STATS])
+{
+	const struct ds_token_device *dev;
+	unsigned int number;
+
+	ds_token_devices_lock();
+	memcpy(n, ds_token_past, sizeof(ds_token_past));
+	for (number = 1; number < DS_TOKEN_DEVICES; number++) {
+		dev = ds_token_device_number(number);
+		if (dev)
+			ds_token_stats_add(dev, n);
+	}
+	ds_token_devices_unlock();
 }

@@ -74,8 +74,9 @@ struct ds_token_device {
 extern unsigned int ds_token_sampling;	/* one of so many look-ups is timed, 0: none */
 
 /*
- * A device comes or goes; all its tokens have ended then.
- * Context: process, may sleep. Return: it, or an ERR_PTR.
+ * A device comes or goes; all its tokens have ended then. NULL has gone already.
+ * Context: process, may sleep. Return: it, or an ERR_PTR: -ENOMEM, -ENOSPC if there are
+ * numbers for no more.
  */
 struct ds_token_device *ds_token_device_add(struct ib_device *ib);
 void ds_token_device_del(struct ds_token_device *dev);
@@ -118,5 +119,8 @@ void ds_token_count_move(u32 token, u32 from, u32 to, u32 bytes);
 
 /* What all processors have counted. */
 void ds_token_counts_sum(const struct ds_token_device *dev, struct ds_token_counts *sum);
+
+/* Likewise of all devices together, those that went included. Context: process, may sleep. */
+void ds_token_stats_sum(u64 n[DS_TOKEN_STATS]);
 
 #endif

@@ -12,6 +12,7 @@
 #include <linux/workqueue.h>
 #include "params.h"
 #include "token_fetch.h"
+#include "token_load.h"
 
 #define DS_TOKEN_TICK		(HZ / 10)
 #define DS_TOKEN_MOVES		64	/* of a tick */
@@ -39,11 +40,16 @@ static void ds_token_fetch_some(struct work_struct *work)
 
 static void ds_token_tick(struct work_struct *work)
 {
-	static const struct ds_policy_load idle;
+	struct ds_cache *cache = ds_token_fetch.cache;
+	struct ds_policy_load load = { 0 };
+	/* The default policy does not ask. */
+	u64 uses = cache->policy.base ? ds_token_load(&load) : 0;
 
 	local_bh_disable();
-	ds_cache_tick(ds_token_fetch.cache, ktime_get_ns(), 0, &idle, DS_TOKEN_MOVES);
+	ds_cache_tick(cache, ktime_get_ns(), uses, &load, DS_TOKEN_MOVES);
 	local_bh_enable();
+	if (ds_policy_aged_at(&cache->policy) == uses)
+		ds_token_load_restart();
 	queue_delayed_work(ds_wq, &ds_token_tick_work, DS_TOKEN_TICK);
 }
 

@@ -2,8 +2,11 @@
 /*
  * DS: tokens of RDMA objects that are not ours.
  */
+#include <linux/netlink.h>
+#include <linux/notifier.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
+#include <net/net_namespace.h>
 #include "token_device.h"
 #include "token_foreign.h"
 
@@ -72,6 +75,8 @@ static int ds_token_describe(struct ds_token_import *import, const struct ds_tok
 	d->type = o->type;
 	switch (o->type) {
 	case DS_TOKEN_PD:
+		if (o->number == DS_TOKEN_NO_PD)
+			return -EINVAL;
 		d->pd.number = o->number;
 		break;
 	case DS_TOKEN_MR:
@@ -161,6 +166,45 @@ int ds_token_import(struct ds_token_device *dev, const struct ds_token_part *par
 		dev->coming = NULL;
 	}
 	return ret;
+}
+
+static int ds_token_give_up(struct ds_token_device *dev, void *notify)
+{
+	const struct netlink_notify *n = notify;
+
+	if (dev->coming && dev->coming->portid == n->portid) {
+		ds_token_import_free(dev->coming);
+		dev->coming = NULL;
+	}
+	return 0;
+}
+
+/* Who brings an import has closed its socket: nobody can go on with it. */
+static int ds_token_socket_closed(struct notifier_block *nb, unsigned long event, void *notify)
+{
+	const struct netlink_notify *n = notify;
+
+	if (event != NETLINK_URELEASE || n->protocol != NETLINK_GENERIC ||
+	    !net_eq(n->net, &init_net))
+		return NOTIFY_DONE;
+	ds_token_devices_lock();
+	ds_token_device_for_each(ds_token_give_up, notify);
+	ds_token_devices_unlock();
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block ds_token_socket_nb = {
+	.notifier_call = ds_token_socket_closed,
+};
+
+int ds_token_foreign_init(void)
+{
+	return netlink_register_notifier(&ds_token_socket_nb);
+}
+
+void ds_token_foreign_exit(void)
+{
+	netlink_unregister_notifier(&ds_token_socket_nb);
 }
 
 int ds_token_forget(struct ds_token_device *dev)

@@ -48,6 +48,10 @@ struct ds_token_part {
 	u32				parts;
 };
 
+/* Context: process. An import that is not whole ends with its socket from then on. */
+int ds_token_foreign_init(void);
+void ds_token_foreign_exit(void);
+
 /*
  * Context: process; the devices' lock is held.
  * Return: 0; -ESTALE: not the next part of the import that is under way; -EINVAL: no

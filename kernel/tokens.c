@@ -16,6 +16,7 @@
 #include "params.h"
 #include "tokencache/inline.h"
 #include "token_fetch.h"
+#include "token_foreign.h"
 #include "tokens.h"
 #include "trace.h"
 
@@ -50,7 +51,7 @@ int ds_tokens_init(void)
 	if (ret)
 		return ret;
 	ret = ds_cache_init(&ds_tokens, 1u << DS_TOKEN_INDEX_BITS, ds_token_l1,
-			    DS_POLICY_DEFAULT, ds_token_l2 * (SZ_1M / DS_L2_PAGE_BYTES),
+			    ds_token_policy, ds_token_l2 * (SZ_1M / DS_L2_PAGE_BYTES),
 			    ds_token_l2_place.node);
 	if (ret)
 		return ret;
@@ -62,8 +63,13 @@ int ds_tokens_init(void)
 	ret = PTR_ERR_OR_ZERO(ds_token_packets);
 	if (ret)
 		goto err_fetch;
+	ret = ds_token_foreign_init();
+	if (ret)
+		goto err_packets;
 	return 0;
 
+err_packets:
+	ds_token_device_del(ds_token_packets);
 err_fetch:
 	ds_token_fetch_exit();
 err_cache:
@@ -73,6 +79,7 @@ err_cache:
 
 void ds_tokens_exit(void)
 {
+	ds_token_foreign_exit();
 	ds_token_device_del(ds_token_packets);
 	ds_token_fetch_exit();
 	WARN_ON_ONCE(ds_cache_destroy(&ds_tokens));
@@ -81,16 +88,21 @@ void ds_tokens_exit(void)
 
 int ds_token_add(const struct ds_token_device *dev, const struct ds_token_desc *d, u32 *token)
 {
-	int ret = ds_token_create(&ds_tokens.table, d, token);
+	u32 made;
+	int ret = ds_token_reserve(&ds_tokens.table, d, &made);
 
 	if (ret)
 		return ret;
-	ret = ds_token_set_device(*token, dev);
-	if (ret)
-		ds_token_end(*token);
-	else
-		trace_ds_token_access(*token, DS_TOKEN_OP_CREATE, 3);
-	return ret;
+	/* Before it can be found: what is found has the right device. */
+	ret = ds_token_set_device(made, dev);
+	if (ret) {
+		ds_token_free(&ds_tokens.table, made);
+		return ret;
+	}
+	ds_token_publish(&ds_tokens.table, made);
+	*token = made;
+	trace_ds_token_access(made, DS_TOKEN_OP_CREATE, 3);
+	return 0;
 }
 
 /* @found: tier, or an error. With the cache passed by, nothing is counted or fetched. */

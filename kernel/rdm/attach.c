@@ -184,7 +184,9 @@ static struct ds_keyset *ds_keyset_create(const struct ds_seg_keys *first, struc
 static int ds_keyset_add(struct ds_keyset *keys, const struct ds_seg_keys *part)
 {
 	u32 first = le32_to_cpu(part->first), count = le32_to_cpu(part->count);
-	struct ds_token_desc desc = { .type = DS_TOKEN_MR, .mr.pd = DS_TOKEN_NONE,
+	/* It is reached by queue pairs of this PD, and so of its trust domain. */
+	struct ds_token_desc desc = { .type = DS_TOKEN_MR,
+				      .mr.pd = ds_token_index(keys->conn->pd->token),
 				      .mr.access = ds_token_access(keys->access),
 				      .mr.page_shift = PAGE_SHIFT };
 	u32 i;

@@ -61,16 +61,18 @@
  * @DS_CMD_RDM_PEER_GET: dump: hosts that may
  * @DS_CMD_RDM_SELFTEST: do: optionally DS_A_VALUE, requests; drives the service with
  *	packets of its own and gives DS_A_PASSED and DS_A_FAILED
- * @DS_CMD_TOKEN_GET: dump: tokens of the RDMA objects of this host; keys of memory regions
- *	only for who has CAP_NET_ADMIN in the initial user namespace. It is resumed by index:
- *	a token that is there all the time is given once, whatever comes and goes
+ * @DS_CMD_TOKEN_GET: dump: tokens of the RDMA objects of this host; keys of memory regions,
+ *	where a token is and how it is used only for who has CAP_NET_ADMIN in the initial user
+ *	namespace. It is resumed by index: a token that is there all the time is given once,
+ *	whatever comes and goes
  * @DS_CMD_TOKEN_STAT_GET: dump: counters of the token cache, one a message: DS_A_DEVICE,
  *	DS_A_NAME, and DS_A_VALUE or DS_A_HISTOGRAM. What is not of an RDMA device has
  *	"(packets)", memory that only packets reach, or "(fetch)", batch and mailbox
  * @DS_CMD_TOKEN_PARAM_GET: dump: parameters of the token cache: DS_A_NAME, DS_A_SETTING,
  *	DS_A_LEAST, DS_A_MOST, DS_A_DEFAULT, perhaps DS_A_REASON; one with DS_A_LEAST equal
- *	to DS_A_MOST is fixed
- * @DS_CMD_TOKEN_SET: do: DS_A_NAME, DS_A_SETTING
+ *	to DS_A_MOST cannot be set. Those of a trust domain, SHARE_MIN and SHARE_MAX, have
+ *	DS_A_DOMAIN, and are given for domains that have a share of L1
+ * @DS_CMD_TOKEN_SET: do: DS_A_NAME, DS_A_SETTING, of a trust domain DS_A_DOMAIN
  * @DS_CMD_TOKEN_IMPORT: do: DS_A_DEVICE, optionally DS_A_OBJECTS, DS_A_PART, DS_A_PARTS:
  *	objects of other users of a device; the last part puts all parts in the place of
  *	what was imported of the device before

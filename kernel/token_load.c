@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * DS: what adaptive-001 has to know of the host.
+ *
+ * There is no NIC whose DMA could be watched: what tokens' moves carry, to and from whatever
+ * tier, is held against the bandwidth that the parameter DMA_BANDWIDTH says a NIC has. Hits and
+ * the processors' time are what this host has seen, of all its programs.
+ */
+#include <linux/cpumask.h>
+#include <linux/kernel_stat.h>
+#include <linux/ktime.h>
+#include <linux/minmax.h>
+#include <linux/tick.h>
+#include "token_device.h"
+#include "token_load.h"
+
+/**
+ * struct ds_token_seen - sums since the module was loaded
+ * @ns: time
+ * @idle_ns: time that processors had nothing to do, each for itself
+ * @uses: look-ups that found a token, and
+ * @l1: of these in L1, and
+ * @l2: in L2
+ * @bytes: that moves carried
+ */
+struct ds_token_seen {
+	u64	ns;
+	u64	idle_ns;
+	u64	uses;
+	u64	l1;
+	u64	l2;
+	u64	bytes;
+};
+
+u64 ds_token_bandwidth = DS_TOKEN_BANDWIDTH;
+
+static struct ds_token_seen ds_token_then, ds_token_now;
+
+/* A processor that sleeps does not count by itself, unless it has its tick all the time. */
+static u64 ds_idle_ns(int cpu)
+{
+	u64 idle = get_cpu_idle_time_us(cpu, NULL);
+
+	if (idle != -1ULL)
+		return (idle + get_cpu_iowait_time_us(cpu, NULL)) * NSEC_PER_USEC;
+	return kcpustat_cpu(cpu).cpustat[CPUTIME_IDLE] + kcpustat_cpu(cpu).cpustat[CPUTIME_IOWAIT];
+}
+
+static void ds_token_see(struct ds_token_seen *seen)
+{
+	u64 n[DS_TOKEN_STATS];
+	int cpu;
+
+	ds_token_stats_sum(n);
+	*seen = (struct ds_token_seen) {
+		.ns = ktime_get_ns(),
+		.uses = n[DS_TOKEN_HITS_L1] + n[DS_TOKEN_HITS_L2] + n[DS_TOKEN_HITS_L3],
+		.l1 = n[DS_TOKEN_HITS_L1],
+		.l2 = n[DS_TOKEN_HITS_L2],
+		.bytes = n[DS_TOKEN_DMA_BYTES],
+	};
+	for_each_online_cpu(cpu)
+		seen->idle_ns += ds_idle_ns(cpu);
+}
+
+static u32 ds_per_mille(u64 part, u64 whole)
+{
+	return whole ? min_t(u64, part * 1000 / whole, 1000) : 0;
+}
+
+u64 ds_token_load(struct ds_policy_load *load)
+{
+	const struct ds_token_seen *then = &ds_token_then, *now = &ds_token_now;
+	u64 uses, l1, ns, idle;
+
+	ds_token_see(&ds_token_now);
+	uses = now->uses - then->uses;
+	l1 = now->l1 - then->l1;
+	ns = now->ns - then->ns;
+	/* A processor that went away has taken its time with it. */
+	idle = now->idle_ns - min(then->idle_ns, now->idle_ns);
+	*load = (struct ds_policy_load) {
+		.dma = ds_per_mille(now->bytes - then->bytes, READ_ONCE(ds_token_bandwidth) /
+				    MSEC_PER_SEC * (ns / NSEC_PER_MSEC)),
+		.l1 = ds_per_mille(l1, uses),
+		.l2 = ds_per_mille(now->l2 - then->l2, uses - l1),
+		.cpu = 1000 - ds_per_mille(idle, ns * num_online_cpus()),
+	};
+	return now->uses;
+}
+
+void ds_token_load_restart(void)
+{
+	ds_token_then = ds_token_now;
+}
