@@ -68,6 +68,8 @@ tokens() {
 	example 'token set MIGRATION_BLOCKING=1'
 	dsctl -q token set MIGRATION_BLOCKING=0
 	example 'token set LATENCY_SAMPLING=1'
+	example 'token set SHARE_MIN=100 --domain 1'
+	example 'token set --domain 1'
 	example 'token import rxe0'
 	example 'token import rxe0 --forget'
 }

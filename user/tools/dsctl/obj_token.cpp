@@ -37,8 +37,9 @@ const Object token{
                              {"token show --type qp --tier 1", "queue pairs that are in L1"},
                              {"token show --device rxe0", "objects of one RDMA device"}},
                 .run = token_show,
-                .details = "Keys of memory regions are given with --json, and to administrators "
-                           "only. 'foreign' are objects of other users: see 'token import'.",
+                .details = "Where a token is, how it is used, and with --json the keys of memory "
+                           "regions are for administrators only. 'foreign' are objects of other "
+                           "users: see 'token import'.",
             },
             {
                 .name = "map",
@@ -76,14 +77,25 @@ const Object token{
                 .summary = "Show the parameters of the token cache, or change one.",
                 .params = {{.name = "NAME=VALUE",
                             .help = "parameter, and the number that it becomes",
-                            .optional = true}},
+                            .optional = true},
+                           {.name = "--domain",
+                            .value = "ID",
+                            .kind = Kind::number,
+                            .help = "trust domain, of SHARE_MIN and SHARE_MAX",
+                            .names = "domains",
+                            .min = 1,
+                            .max = 65535}},
                 .examples = {{"token set", "the parameters, their ranges and defaults"},
                              {"token set MIGRATION_BLOCKING=1",
                               "who meets a token on its way waits for it"},
-                             {"token set LATENCY_SAMPLING=1", "time each look-up"}},
+                             {"token set LATENCY_SAMPLING=1", "time each look-up"},
+                             {"token set SHARE_MIN=100 --domain 1",
+                              "trust domain 1 keeps 100 slots of L1"},
+                             {"token set --domain 1", "what it has of L1"}},
                 .run = token_set,
                 .details = "One whose smallest value is its largest was fixed when the module was "
-                           "loaded.",
+                           "loaded, or is not of the policy in use. SHARE_MIN and SHARE_MAX are of "
+                           "a trust domain, and shown of those that have a share.",
             },
             {
                 .name = "import",

@@ -10,18 +10,28 @@ namespace {
 constexpr struct {
     uint32_t flag;
     std::string_view name;
+    bool secret;  // the module does not say it to everybody
 } flags[] = {
-    {DS_TOKEN_PINNED, "pinned"}, {DS_TOKEN_DIRTY, "dirty"},     {DS_TOKEN_WIDE, "wide"},
-    {DS_TOKEN_MOVING, "moving"}, {DS_TOKEN_FOREIGN, "foreign"},
+    {DS_TOKEN_PINNED, "pinned", true},    {DS_TOKEN_DIRTY, "dirty", true},
+    {DS_TOKEN_WIDE, "wide", false},       {DS_TOKEN_MOVING, "moving", true},
+    {DS_TOKEN_FOREIGN, "foreign", false},
 };
+
+// Whether the module says where a token is, and what is done with it.
+bool is_whole(const nl::Message &token) {
+    return token.get(attr::tier).has_value();
+}
 
 Json token_json(const nl::Message &token) {
     Json row = Json::object(), all = to_json(token);
 
     for (const auto &[name, value] : all.members()) {
         if (name == "flags")
-            for (const auto &flag : flags)
+            for (const auto &flag : flags) {
+                if (flag.secret && !is_whole(token))
+                    continue;
                 row[flag.name] = (token.get_or(attr::flags, 0) & flag.flag) != 0;
+            }
         else if (name == "type")
             row[name] = token_type_name(token.get_or(attr::type, 0));
         else if (name == "qp_type")
@@ -52,9 +62,9 @@ std::string object_text(const nl::Message &token) {
     case DS_TOKEN_CQ:
         return format("%u entries", token.get_or(attr::entries, 0));
     default:
+        auto posted = token.get(attr::posted);
         return qp_type_name(token.get_or(attr::qp_type, 0)) + " " +
-               std::string(token.state_name()) +
-               format(", %u posted", token.get_or(attr::posted, 0));
+               std::string(token.state_name()) + (posted ? format(", %u posted", *posted) : "");
     }
 }
 
@@ -63,19 +73,23 @@ bool is_wanted(const Call &call, const nl::Message &token) {
         return false;
     if (call.has("--device") && call.text("--device") != token.get_or(attr::device, ""))
         return false;
+    if (call.has("--tier") && !is_whole(token))
+        throw Error(Exit::permission, "DS-TOK-003", "only administrators see where tokens are",
+                    "run it as root, or without --tier");
     return !call.has("--tier") || call.number("--tier") == token.get_or(attr::tier, 0);
 }
 
 Row token_row(const nl::Message &token) {
     auto number = token.get(attr::number), slot = token.get(attr::slot);
+    auto tier = token.get(attr::tier), uses = token.get(attr::uses);
 
     return {hex(token.get_or(attr::token, 0)),
             token_type_name(token.get_or(attr::type, 0)),
             token.get_or(attr::device, "?"),
             number ? std::to_string(*number) : "-",
-            format("L%u", token.get_or(attr::tier, 0)),
+            tier ? format("L%u", *tier) : "-",
             slot ? std::to_string(*slot) : "-",
-            std::to_string(token.get_or(attr::uses, 0)),
+            uses ? std::to_string(*uses) : "-",
             object_text(token),
             flags_text(token)};
 }
@@ -99,12 +113,16 @@ void print_times(const std::string &device, const std::string &name, const Token
 }
 
 Json parameter_json(const nl::Message &parameter) {
-    return {{"name", parameter.get_or(attr::name, "?")},
-            {"value", parameter.get_or(attr::setting, 0)},
-            {"min", parameter.get_or(attr::least, 0)},
-            {"max", parameter.get_or(attr::most, 0)},
-            {"default", parameter.get_or(attr::normal, 0)},
-            {"note", parameter.get_or(attr::reason, "")}};
+    Json row{{"name", parameter.get_or(attr::name, "?")},
+             {"value", parameter.get_or(attr::setting, 0)},
+             {"min", parameter.get_or(attr::least, 0)},
+             {"max", parameter.get_or(attr::most, 0)},
+             {"default", parameter.get_or(attr::normal, 0)},
+             {"note", parameter.get_or(attr::reason, "")}};
+
+    if (auto domain = parameter.get(attr::domain))
+        row["domain"] = *domain;
+    return row;
 }
 
 Row parameter_row(const nl::Message &parameter) {
@@ -182,6 +200,7 @@ Exit token_stat(Call &call) {
 
 Exit token_set(Call &call) {
     std::string setting = call.text("NAME=VALUE"), only;
+    auto domain = static_cast<uint32_t>(call.number("--domain"));
     nl::Message request(DS_CMD_TOKEN_SET);
     std::vector<Row> rows;
 
@@ -190,11 +209,15 @@ Exit token_set(Call &call) {
         request.put(attr::name, name).put(attr::setting, value);
         only = name;
     }
+    if (domain)
+        request.put(attr::domain, domain);
     Kernel kernel(call);
     if (!only.empty())
         kernel.call(request, "set " + only);
     for (const nl::Message &parameter : read_token_parameters(kernel)) {
         if (!only.empty() && parameter.get_or(attr::name, "") != only)
+            continue;
+        if (domain && parameter.get_or(attr::domain, 0) != domain)
             continue;
         call.out.respond(parameter_json(parameter));
         rows.push_back(parameter_row(parameter));
