@@ -93,19 +93,35 @@ static const struct ds_token_object each[] = {
 struct list {
 	int own, foreign;
 	int keys;			/* with a key */
+	int places;			/* that say where they are and how they are used */
 	struct nl_answer by_type[4];	/* the last foreign one */
 };
+
+/* All of it or nothing. */
+static bool says_place(void)
+{
+	if (!nl_find(DS_A_TIER)) {
+		EXPECT(!nl_find(DS_A_USES) && !nl_find(DS_A_WORD_VERSION) &&
+		       !nl_find(DS_A_SLOT) && !nl_find(DS_A_POSTED));
+		EXPECT(!(nl_get(DS_A_FLAGS) & ~(DS_TOKEN_WIDE | DS_TOKEN_FOREIGN)));
+		return false;
+	}
+	EXPECT(nl_find(DS_A_USES) && nl_find(DS_A_WORD_VERSION));
+	EXPECT_EQ(nl_get(DS_A_TIER) < 3, nl_find(DS_A_SLOT) != NULL);
+	EXPECT_EQ(nl_get(DS_A_TYPE) == DS_TOKEN_QP, nl_find(DS_A_POSTED) != NULL);
+	return true;
+}
 
 static void list_token(void *ctx)
 {
 	struct list *list = ctx;
 
-	EXPECT(nl_find(DS_A_TOKEN) && nl_find(DS_A_TIER) && nl_find(DS_A_USES) &&
-	       nl_find(DS_A_GENERATION) && nl_find(DS_A_WORD_VERSION) && nl_find(DS_A_FLAGS));
+	EXPECT(nl_find(DS_A_TOKEN) && nl_find(DS_A_DEVICE) && nl_find(DS_A_GENERATION) &&
+	       nl_find(DS_A_FLAGS));
 	ASSERT(nl_get(DS_A_TYPE) < 4);
 	EXPECT_EQ(nl_get(DS_A_TYPE), nl_get(DS_A_TOKEN) >> DS_TOKEN_TYPE_OFF);
-	EXPECT_EQ(nl_get(DS_A_TIER) < 3, nl_find(DS_A_SLOT) != NULL);
 	list->keys += nl_find(DS_A_LKEY) || nl_find(DS_A_RKEY);
+	list->places += says_place();
 	if (!(nl_get(DS_A_FLAGS) & DS_TOKEN_FOREIGN)) {
 		list->own++;
 		return;
@@ -226,6 +242,65 @@ TEST(parts_come_in_order_and_from_one_hand)
 	EXPECT_EQ(0, forget(device));
 }
 
+/* A closed socket takes the import with it that it has begun, and no other one. */
+TEST(an_import_ends_with_its_socket)
+{
+	int quits = nl_open_socket(), other = nl_open_socket();
+
+	find_device();
+	EXPECT_EQ(0, import_on(quits, device, each, sizeof(each[0]), 1, 1));
+	EXPECT_EQ(0, import_on(quits, device, each, 2 * sizeof(each[0]), 1, 2));
+	EXPECT_EQ(0, close(other));
+	EXPECT_EQ(0, import_on(quits, device, each + 2, sizeof(each[0]), 2, 2));
+	EXPECT_EQ(0, import_on(quits, device, each, 2 * sizeof(each[0]), 1, 2));
+	EXPECT_EQ(0, close(quits));
+	EXPECT(lists(3));	/* what was whole stays */
+	EXPECT_EQ(0, forget(device));
+
+	quits = nl_open_socket();
+	EXPECT_EQ(0, import_on(quits, device, each, 2 * sizeof(each[0]), 1, 2));
+	EXPECT_EQ(0, close(quits));
+	EXPECT_EQ(-ENOENT, forget(device));
+}
+
+/* Numbers of the largest kind, of which none is cut off, and one that stands for none. */
+TEST(numbers_may_be_large)
+{
+	static const uint32_t numbers[] = { 0, 0xffffff, 0x1000000, 0x1000001, 0xfffffffe };
+	struct ds_token_object of[4] = {
+		PD(0), { .type = DS_TOKEN_CQ, .pd = DS_TOKEN_NO_PD, .entries = 0xffffffff },
+		{ .type = DS_TOKEN_MR, .length = ~0ull, .lkey = 0xffffffff, .rkey = 0xfffffffe },
+		{ .type = DS_TOKEN_QP },
+	};
+	uint32_t pd;
+	size_t i;
+
+	find_device();
+	for (i = 0; i < ARRAY_LEN(numbers); i++) {
+		of[0].number = of[1].number = of[2].pd = of[3].number = of[3].pd = numbers[i];
+		EXPECT_EQ(0, import(of, ARRAY_LEN(of), 1, 1));
+		EXPECT(lists(ARRAY_LEN(of)));
+		nl_answer = list.by_type[DS_TOKEN_PD];
+		pd = nl_get(DS_A_TOKEN);
+		EXPECT_EQ(numbers[i], nl_get(DS_A_NUMBER));
+		nl_answer = list.by_type[DS_TOKEN_CQ];
+		EXPECT_EQ(numbers[i], nl_get(DS_A_NUMBER));
+		EXPECT_EQ(0xffffffff, nl_get(DS_A_ENTRIES));
+		nl_answer = list.by_type[DS_TOKEN_MR];
+		EXPECT_EQ(pd, nl_get(DS_A_PD));
+		EXPECT_EQ(~0ull, nl_get(DS_A_LENGTH));
+		EXPECT_EQ(0xffffffff, nl_get(DS_A_LKEY));
+		EXPECT_EQ(0xfffffffe, nl_get(DS_A_RKEY));
+		nl_answer = list.by_type[DS_TOKEN_QP];
+		EXPECT_EQ(pd, nl_get(DS_A_PD));
+		EXPECT_EQ(numbers[i], nl_get(DS_A_NUMBER));
+		EXPECT_EQ(numbers[i] > 0xffffff, !!(nl_get(DS_A_FLAGS) & DS_TOKEN_WIDE));
+	}
+	of[0].number = DS_TOKEN_NO_PD;
+	EXPECT_EQ(-EINVAL, import(of, 1, 1, 1));
+	EXPECT_EQ(0, forget(device));
+}
+
 TEST(what_cannot_be_is_refused)
 {
 	static const struct ds_token_object bad[] = {
@@ -297,17 +372,23 @@ TEST(a_host_has_a_limit)
 	EXPECT_EQ(0, forget(device));
 }
 
-TEST(keys_are_for_administrators)
+TEST(keys_and_activity_are_for_administrators)
 {
+	int own;
+
 	find_device();
 	EXPECT_EQ(0, import(each, ARRAY_LEN(each), 1, 1));
 	EXPECT(lists(ARRAY_LEN(each)));
 	EXPECT_EQ(1, list.keys);
+	own = list.own;
+	EXPECT_EQ(own + (int)ARRAY_LEN(each), list.places);
 	ASSERT_OK(setresgid(65534, 65534, 65534));
 	ASSERT_OK(setresuid(65534, 65534, 65534));
 	/* Nor are objects of programs that the others may not see. */
 	EXPECT(lists(0));
 	EXPECT_EQ(0, list.keys);
+	EXPECT_EQ(0, list.places);
+	EXPECT_EQ(own, list.own);
 }
 
 TEST(what_the_test_above_has_left)
@@ -356,8 +437,9 @@ TEST(counters_of_a_device)
 /* ---- parameters ---- */
 
 struct parameter {
-	char name[32];
+	char name[32], note[64];
 	uint64_t value, least, most, normal;
+	uint32_t domain;
 };
 
 struct parameters {
@@ -376,9 +458,15 @@ static void note_parameter(void *ctx)
 	p->least = nl_get(DS_A_LEAST);
 	p->most = nl_get(DS_A_MOST);
 	p->normal = nl_get(DS_A_DEFAULT);
+	if (nl_find(DS_A_REASON))
+		snprintf(p->note, sizeof(p->note), "%s",
+			 (const char *)nl_data(nl_find(DS_A_REASON)));
+	if (nl_find(DS_A_DOMAIN))
+		p->domain = nl_get(DS_A_DOMAIN);
 }
 
-static int set(const char *name, uint64_t value)
+/* Of a trust domain, unless it is 0. */
+static int set_of(uint32_t domain, const char *name, uint64_t value)
 {
 	struct nl_request r;
 	int ret;
@@ -386,26 +474,42 @@ static int set(const char *name, uint64_t value)
 	nl_begin(&r, DS_CMD_TOKEN_SET, 0);
 	nl_put(&r, DS_A_NAME, name, strlen(name) + 1);
 	nl_put_u64(&r, DS_A_SETTING, value);
+	if (domain)
+		nl_put_u32(&r, DS_A_DOMAIN, domain);
 	ret = nl_call(&r);
 	EXPECT(!ret || (nl_answer.text[0] && nl_fault(&r)));
 	return ret;
 }
 
-static uint64_t value_of(const char *name)
+static int set(const char *name, uint64_t value)
 {
-	struct parameters all = { 0 };
+	return set_of(0, name, value);
+}
+
+static struct parameters all;
+
+static const struct parameter *parameter_of(uint32_t domain, const char *name)
+{
 	int i;
 
+	memset(&all, 0, sizeof(all));
 	EXPECT_EQ(0, nl_dump(DS_CMD_TOKEN_PARAM_GET, note_parameter, &all, NULL));
 	for (i = 0; i < all.count; i++)
-		if (!strcmp(all.list[i].name, name))
-			return all.list[i].value;
-	return ~0ull;
+		if (all.list[i].domain == domain && !strcmp(all.list[i].name, name))
+			return &all.list[i];
+	return NULL;
+}
+
+static uint64_t value_of(const char *name)
+{
+	const struct parameter *p = parameter_of(0, name);
+
+	return p ? p->value : ~0ull;
 }
 
 TEST(parameters_are_set_within_their_ranges)
 {
-	struct parameters all = { 0 };
+	static struct parameters all;
 	int i, can = 0;
 
 	EXPECT_EQ(0, nl_dump(DS_CMD_TOKEN_PARAM_GET, note_parameter, &all, NULL));
@@ -440,4 +544,106 @@ TEST(parameters_are_set_within_their_ranges)
 	EXPECT_EQ(-ENOENT, set("", 1));
 	EXPECT_EQ(-ENOENT, set("L1_CAPACIT", 1));
 	EXPECT_EQ(-ENOENT, set("l1_capacity", 1));
+}
+
+/* Of document 001's policies, and settable with these only. */
+TEST(parameters_of_a_policy)
+{
+	static const struct parameter of_001[] = {
+		{ .name = "PROMOTE_TO_L1_THRESHOLD", .least = 1, .most = 255, .normal = 128 },
+		{ .name = "PROMOTE_TO_L2_THRESHOLD", .least = 1, .most = 255, .normal = 16 },
+		{ .name = "DEMOTE_FROM_L1_IDLE_NS", .least = 1024, .most = 1000000000000,
+		  .normal = 1000000 },
+		{ .name = "DEMOTE_FROM_L2_IDLE_NS", .least = 1024, .most = 1000000000000,
+		  .normal = 10000000 },
+		{ .name = "AGING_INTERVAL", .least = 1, .most = 1ull << 40, .normal = 81920 },
+		{ .name = "ALPHA", .least = 0, .most = 255, .normal = 1 },
+	};
+	uint64_t policy = value_of("POLICY");
+	size_t i;
+
+	ASSERT(policy < 3);
+	EXPECT(!strcmp(parameter_of(0, "POLICY")->note,
+		       policy == 0 ? "default" : policy == 1 ? "literal-001" : "adaptive-001"));
+	EXPECT_EQ(-ERANGE, set("POLICY", 0));
+	for (i = 0; i < ARRAY_LEN(of_001); i++) {
+		const struct parameter *p = parameter_of(0, of_001[i].name);
+		uint64_t normal = policy == 2 && i < 2 ? 1 : of_001[i].normal;
+
+		ASSERT(p);
+		EXPECT_EQ(normal, p->normal);
+		EXPECT_EQ(normal, p->value);
+		if (policy) {
+			EXPECT_EQ(of_001[i].least, p->least);
+			EXPECT_EQ(of_001[i].most, p->most);
+			EXPECT_EQ(policy == 2 && i < 2, p->note[0] != 0);
+			continue;
+		}
+		EXPECT(p->note[0]);
+		EXPECT_EQ(p->least, p->most);
+		EXPECT_EQ(-ERANGE, set(of_001[i].name, of_001[i].most));
+		EXPECT(strstr(nl_answer.text, "token_policy="));
+		EXPECT_EQ(normal, value_of(of_001[i].name));
+	}
+}
+
+/* ---- shares of trust domains ---- */
+
+static bool has_share(uint32_t domain, uint64_t min, uint64_t max)
+{
+	const struct parameter *p = parameter_of(domain, "SHARE_MIN");
+	bool right = p && p->value == min && p->least == 0 && p->most == 4096;
+
+	p = parameter_of(domain, "SHARE_MAX");
+	return right && p && p->value == max && p->least == 1 && p->most == 8192 &&
+	       p->normal == 8192;
+}
+
+TEST(shares_are_of_a_domain)
+{
+	EXPECT(!parameter_of(7, "SHARE_MIN"));
+	EXPECT_EQ(-EINVAL, set("SHARE_MIN", 1));
+	EXPECT_EQ(-EINVAL, set("SHARE_MAX", 1));
+	EXPECT_EQ(-EINVAL, set_of(7, "LATENCY_SAMPLING", 61));
+	EXPECT_EQ(-ENOENT, set_of(7, "SHARE", 1));
+	EXPECT_EQ(-ERANGE, set_of(7, "SHARE_MIN", 4097));
+	EXPECT_EQ(-ERANGE, set_of(7, "SHARE_MIN", ~0ull));
+	EXPECT_EQ(-ERANGE, set_of(7, "SHARE_MAX", 0));
+	EXPECT_EQ(-ERANGE, set_of(7, "SHARE_MAX", 8193));
+	EXPECT(!parameter_of(7, "SHARE_MIN"));
+
+	EXPECT_EQ(0, set_of(7, "SHARE_MIN", 4000));
+	EXPECT(has_share(7, 4000, 8192));
+	EXPECT_EQ(-EINVAL, set_of(7, "SHARE_MAX", 3999));
+	EXPECT_EQ(0, set_of(7, "SHARE_MAX", 4000));
+	EXPECT(has_share(7, 4000, 4000));
+	EXPECT_EQ(-EINVAL, set_of(7, "SHARE_MIN", 4001));
+	/* All together keep half of L1 at most. */
+	EXPECT_EQ(-ENOSPC, set_of(65535, "SHARE_MIN", 97));
+	EXPECT_EQ(0, set_of(65535, "SHARE_MIN", 96));
+	EXPECT(has_share(65535, 96, 8192) && has_share(7, 4000, 4000));
+	EXPECT(strstr(parameter_of(65535, "SHARE_MAX")->note, "domain 65535 has 0 slots"));
+
+	EXPECT_EQ(0, set_of(7, "SHARE_MIN", 0));
+	EXPECT_EQ(0, set_of(7, "SHARE_MAX", 8192));
+	EXPECT_EQ(0, set_of(65535, "SHARE_MIN", 0));
+	EXPECT(!parameter_of(7, "SHARE_MIN") && !parameter_of(65535, "SHARE_MAX"));
+}
+
+TEST(sixteen_domains_have_a_share)
+{
+	uint32_t domain;
+
+	for (domain = 1; domain <= 16; domain++)
+		EXPECT_EQ(0, set_of(domain, "SHARE_MAX", 100 + domain));
+	EXPECT_EQ(-ENOSPC, set_of(17, "SHARE_MAX", 117));
+	EXPECT_EQ(0, set_of(9, "SHARE_MAX", 8192));	/* it has none any more */
+	EXPECT_EQ(0, set_of(17, "SHARE_MAX", 117));
+	EXPECT(!parameter_of(9, "SHARE_MAX"));
+	for (domain = 1; domain <= 17; domain++) {
+		EXPECT(domain == 9 || has_share(domain, 0, 100 + domain));
+		EXPECT_EQ(0, set_of(domain, "SHARE_MAX", 8192));
+	}
+	for (domain = 1; domain <= 17; domain++)
+		EXPECT(!parameter_of(domain, "SHARE_MIN"));
 }

@@ -28,14 +28,14 @@ right() { # right NAME VALUE READS
 	rmmod ds
 }
 
-wrong() { # wrong NAME VALUE RANGE
+wrong() { # wrong NAME VALUE RANGE [KIND]
 	dmesg -c >/dev/null
 	if load "$1=$2" 2>/dev/null; then
 		result 1 "$1=$2 is refused"
 		rmmod ds
 		return
 	fi
-	dmesg | grep -q "ds: parameter $1 must be a number from $3, not \"$2\""
+	dmesg | grep -q "ds: parameter $1 must be ${4-a number from }$3, not \"$2\""
 	result $? "$1=$2 is refused with its range"
 }
 
@@ -50,7 +50,7 @@ if [ "$(id -u)" != 0 ] || ! { [ ! -d /sys/module/ds ] || rmmod ds; }; then
 	echo "1..0 # SKIP needs root and a ds.ko that nobody uses"
 	exit 4
 fi
-echo "1..54"
+echo "1..61"
 
 range port 1024 65535
 range qp_mul_factor 1 32
@@ -67,6 +67,12 @@ right token_l2_node -1 -1
 right token_l2_node 0 0
 wrong token_l2_node -2 "-1 to 1023"
 wrong token_l2_node 1024 "-1 to 1023"
+for policy in default literal-001 adaptive-001; do
+	right token_policy $policy $policy
+done
+for policy in "" literal 1 LITERAL-001; do
+	wrong token_policy "$policy" "default, literal-001 or adaptive-001" ""
+done
 for value in "" abc -1 1.5 18527x; do
 	wrong port "$value" "1024 to 65535"
 done

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+#
+# Who is in L1 of the token cache: shares of trust domains, and the policies of document 001
+# with what they measure of this host.
+# shellcheck source=tests/e2e/lib.sh
+. /share/lib.sh
+plan 20
+
+reload() { # reload PARAMETER...: of node 1, which uses 32 memory regions of node 2 then
+	bash /share/node.sh unload && insmod /ds/ds.ko "$@" && bash /share/node.sh configure &&
+		join 1 2 && on_node 1 dsctl -q seg attach 2:1 --space 1 --servers 1 --size 64M > /dev/null
+}
+bench() { within 60 dsctl -q mem bench $first --op read --depth 4 --span 64M --random "$@" > /dev/null; }
+parameter() { dsctl -j token set | grep -o "{\"name\":\"$1\"[^}]*}" | grep -o '"value":[0-9]*' | cut -d: -f2; }
+above() { [ "$(parameter "$1")" -gt "$2" ]; }
+counted() { dsctl -j token stat --device rxe0 | grep -o "\"name\":\"$1\",\"value\":[0-9]*" | cut -d: -f3; }
+none_in_l1() { [ "$(counted tokens_l1)" = 0 ]; }
+
+configure
+lend 2 64M > /dev/null
+
+# -- shares --
+reload
+check "trust domain 1 has a share" dsctl -q token set SHARE_MIN=50 --domain 1
+bench --count 4000
+share() { dsctl token set --domain 1 | grep -o 'has [0-9]* slots' | head -n 1 | grep -o '[0-9]*'; }
+# of_domain: tokens in L1 whose protection domain is of it
+of_domain() {
+	local pd
+	for pd in $(dsctl -j token show --type pd | grep -o '{"token":[0-9]*[^}]*"domain":1[,}]' | grep -o '"token":[0-9]*' | cut -d: -f2); do
+		dsctl -j token show --tier 1 | grep -o '{"token"[^}]*}' | grep "\"pd\":$pd[,}]"
+	done | wc -l
+}
+echo "# domain 1 has $(share) slots"
+check "its memory regions and queue pairs are in it" [ "$(share)" -ge 20 ]
+is "as many as are shown in L1" "$(of_domain)" "$(share)"
+check "it may have fewer" dsctl -q token set SHARE_MAX=60 --domain 1
+check "but not fewer than it keeps" fails 1 'SHARE_MIN would be above SHARE_MAX' dsctl token set SHARE_MAX=49 --domain 1
+check "a share is of a domain" fails 1 'trust domain' dsctl token set SHARE_MIN=1
+check "the default policy has no thresholds" fails 1 'token_policy=literal-001' dsctl token set PROMOTE_TO_L1_THRESHOLD=2
+
+# -- literal-001 --
+check "literal-001 loads" reload token_policy=literal-001
+check "nobody is idle now" dsctl -q token set DEMOTE_FROM_L1_IDLE_NS=1000000000000
+bench --count 100
+is "100 uses of many tokens bring none into L1" "$(counted up_l1)" 0
+check "unless few are enough" dsctl -q token set PROMOTE_TO_L1_THRESHOLD=2
+bench --count 1000
+echo "# $(counted tokens_l1) tokens in L1"
+check "which they are" [ "$(counted tokens_l1)" -ge 20 ]
+check "who was idle for 10 ms goes" dsctl -q token set DEMOTE_FROM_L1_IDLE_NS=10000000
+check "all are" eventually 20 none_in_l1
+
+# -- adaptive-001 --
+check "adaptive-001 loads" reload token_policy=adaptive-001 token_l1=16 token_l2=0
+dsctl -q token set AGING_INTERVAL=600
+dsctl -q token set DEMOTE_FROM_L1_IDLE_NS=1000000000000
+is "it begins with the lowest threshold" "$(parameter PROMOTE_TO_L1_THRESHOLD)" 1
+dsctl -q token set DMA_BANDWIDTH=1000
+start load 1 dsctl -q mem bench $first --op read --depth 4 --span 64M --random --seconds 100s
+check "moves that use up all DMA raise it" eventually 30 above PROMOTE_TO_L1_THRESHOLD 1
+echo "# to $(parameter PROMOTE_TO_L1_THRESHOLD)"
+for _ in $(seq "$(nproc)"); do while :; do :; done & busy+=($!); done
+dsctl -q token set DMA_BANDWIDTH=1099511627776
+lowest() { [ "$(parameter PROMOTE_TO_L1_THRESHOLD)" = 1 ]; }
+check "a busy processor and free DMA lower it again" eventually 30 lowest
+kill "${busy[@]}"
+check "operations have gone on" running load
+pkill -INT -x dsctl
+finish load
+check "L1 was used" [ "$(counted hits_l1)" -gt 0 ]
