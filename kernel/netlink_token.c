@@ -429,7 +429,7 @@ static struct ds_token_device *ds_get_token_device(struct genl_info *info)
 
 	if (!dev)
 		NL_SET_ERR_MSG_ATTR(info->extack, name,
-				    "this host has no RDMA device of this name");
+				    "the token cache knows no RDMA device of this name");
 	return dev;
 }
 
