@@ -47,6 +47,8 @@ if ! set_up >/run/set_up 2>&1; then
 	echo "Bail out! the machines could not be set up"
 	exit 1
 fi
+# Now the host has queue pairs that are used.
+run ./netlink_tokens
 export DS_TEST_SPACE=1 DS_TEST_DOMAIN=1 DS_TEST_PEER=2 DS_TEST_REMOTE="on 2 env DS_TEST_SLOW=${DS_TEST_SLOW:-1} $PWD"
 
 programs="ioctl_abi handles buffers segments ring submit execute clients ports"
