@@ -68,7 +68,7 @@ keeps_memory 2 2
 
 # Last, as it unloads the module, which has a peer and a space by now.
 run ./parameters.sh /ds/ds.ko
-for policy in literal-001 adaptive-001; do
+for policy in literal-001 adaptive-001 default; do
 	rmmod ds && insmod /ds/ds.ko token_policy=$policy && run ./netlink_tokens || failed=1
 done
 keeps_memory 3 1
