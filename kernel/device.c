@@ -65,7 +65,7 @@ static int ds_device_add(struct ib_device *ib)
 	dev->tokens = ds_token_device_add(ib);
 	if (dev->tokens == ERR_PTR(-ENOSPC)) {
 		dev->tokens = NULL;
-		dev->refused = "the token cache has no number for one more RDMA device; remove another one, then make this one anew";
+		dev->refused = "the token cache has numbers for 254 RDMA devices only";
 	} else if (IS_ERR(dev->tokens)) {
 		ret = PTR_ERR(dev->tokens);
 		goto err_free;

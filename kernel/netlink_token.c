@@ -385,7 +385,7 @@ static const char *ds_share_sentence(int err)
 	case -EINVAL:
 		return "SHARE_MIN would be above SHARE_MAX; set the other one first";
 	case -ENOSPC:
-		return "16 domains have a share already, or all together would keep more than half of L1";
+		return "too many domains have a share, or too much of L1 would be kept";
 	default:
 		return NULL;
 	}

@@ -93,7 +93,7 @@ static void ds_tune_param(u32 which, struct ds_token_param *p)
 	local_bh_enable();
 	if (ds_token_policy == DS_POLICY_DEFAULT) {
 		p->param.fixed = true;
-		p->why = "the default policy has no such parameter; load the module with token_policy=literal-001 or adaptive-001";
+		p->why = "this needs the module parameter token_policy=literal-001 or adaptive-001";
 		snprintf(p->note, sizeof(p->note), which == DS_DEMOTE_FROM_L2_IDLE_NS ?
 			 "fixed with the default policy" : "not used by the default policy");
 	} else if (ds_token_policy == DS_POLICY_ADAPTIVE_001 &&

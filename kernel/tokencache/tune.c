@@ -5,7 +5,7 @@
 #include "tune.h"
 
 #define MOST_NS		1000000000000ull
-#define MOST_USES	(1ull << 40)
+#define MOST_USES	0x10000000000ull
 
 const struct ds_param ds_tune_params[DS_TUNE_PARAMS] = {
 	[DS_PROMOTE_TO_L1_THRESHOLD] = { "PROMOTE_TO_L1_THRESHOLD", 1, DS_SKETCH_MOST,

@@ -5,7 +5,7 @@
 # with what they measure of this host.
 # shellcheck source=tests/e2e/lib.sh
 . /share/lib.sh
-plan 20
+plan 21
 
 reload() { # reload PARAMETER...: of node 1, which uses 32 memory regions of node 2 then
 	bash /share/node.sh unload && insmod /ds/ds.ko "$@" && bash /share/node.sh configure &&
@@ -21,7 +21,7 @@ configure
 lend 2 64M > /dev/null
 
 # -- shares --
-reload
+check "a module with room for all" reload token_l1=8192
 check "trust domain 1 has a share" dsctl -q token set SHARE_MIN=50 --domain 1
 bench --count 4000
 share() { dsctl token set --domain 1 | grep -o 'has [0-9]* slots' | head -n 1 | grep -o '[0-9]*'; }
@@ -29,7 +29,7 @@ share() { dsctl token set --domain 1 | grep -o 'has [0-9]* slots' | head -n 1 | 
 of_domain() {
 	local pd
 	for pd in $(dsctl -j token show --type pd | grep -o '{"token":[0-9]*[^}]*"domain":1[,}]' | grep -o '"token":[0-9]*' | cut -d: -f2); do
-		dsctl -j token show --tier 1 | grep -o '{"token"[^}]*}' | grep "\"pd\":$pd[,}]"
+		dsctl -j token show --tier 1 | grep -o '{"token"[^}]*}' | grep "\"pd\":${pd}[,}]"
 	done | wc -l
 }
 echo "# domain 1 has $(share) slots"
