@@ -278,9 +278,9 @@ static const char *const ds_batch_stat_names[] = {
 
 static const char *const ds_expand_stat_names[] = {
 	"expand_asked", "expand_joined", "expand_raised", "expand_denied", "expand_invalid",
-	"expand_full", "expand_urgent", "expand_background", "expand_aged", "expand_staged",
-	"expand_copied", "expand_failed", "expand_late", "expand_expired", "expand_cancelled",
-	"expand_withdrawn", "expand_prestaged",
+	"expand_full", "expand_limited", "expand_urgent", "expand_background", "expand_aged",
+	"expand_staged", "expand_copied", "expand_failed", "expand_late", "expand_expired",
+	"expand_cancelled", "expand_gone", "expand_withdrawn", "expand_prestaged",
 };
 
 static_assert(sizeof(struct ds_batch_stats) == ARRAY_SIZE(ds_batch_stat_names) * sizeof(u64));

@@ -17,6 +17,7 @@ const struct ds_param ds_expand_params[DS_EXPAND_PARAMS] = {
 	[DS_EXPAND_HOT_PAGE] = { "EXPAND_HOT_PAGE", 0, 65536, 4, false },
 	[DS_EXPAND_PRESTAGE] = { "EXPAND_PRESTAGE", 0, DS_EXPAND_NEIGHBOURS, 8, false },
 	[DS_EXPAND_BACKGROUND_MAX] = { "EXPAND_BACKGROUND_MAX", 1, 4096, 192, false },
+	[DS_EXPAND_REQUESTER_MAX] = { "EXPAND_REQUESTER_MAX", 1, 4096, 64, false },
 	[DS_EXPAND_MAILBOX] = { "EXPAND_MAILBOX", 1, 4096, 256, true },
 };
 
@@ -27,6 +28,7 @@ const struct ds_param ds_expand_params[DS_EXPAND_PARAMS] = {
  * @list: in which the slot is
  * @page: of the token, at home
  * @priority: enum ds_expand_priority
+ * @requester: who was the first to ask, or made the page hot
  * @unattended: somebody asked without waiting
  * @stage: somebody wants it in L2
  * @prestaged: nobody asked
@@ -37,6 +39,7 @@ struct ds_expand_slot {
 	struct ds_slotlist *list;
 	u32 page;
 	u32 priority;
+	u32 requester;
 	bool unattended;
 	bool stage;
 	bool prestaged;
@@ -111,13 +114,18 @@ int ds_expand_set(struct ds_expand *box, u32 which, u64 value)
 
 /* ---- requests, under the lock ---- */
 
-static bool has_room(const struct ds_expand *box, u32 priority)
+/* Return: 0; -EBUSY: the requester has its part of it; -EAGAIN: all is in use. */
+static int check_room(const struct ds_expand *box, u32 requester, u32 priority)
 {
-	return box->spare.count && (priority == DS_EXPAND_URGENT ||
-				    box->background < param(box, DS_EXPAND_BACKGROUND_MAX));
+	if (box->held[requester] >= param(box, DS_EXPAND_REQUESTER_MAX))
+		return -EBUSY;
+	if (!box->spare.count || (priority == DS_EXPAND_BACKGROUND &&
+				  box->background >= param(box, DS_EXPAND_BACKGROUND_MAX)))
+		return -EAGAIN;
+	return 0;
 }
 
-static u32 open_request(struct ds_expand *box, u32 token, u32 page, u32 priority)
+static u32 open_request(struct ds_expand *box, u32 token, u32 page, u32 requester, u32 priority)
 {
 	u32 slot = box->spare.first;
 	struct ds_expand_slot *s = &box->slots[slot];
@@ -127,10 +135,12 @@ static u32 open_request(struct ds_expand *box, u32 token, u32 page, u32 priority
 	s->seq = ++box->seq;
 	s->page = page;
 	s->priority = priority;
+	s->requester = requester;
 	s->unattended = false;
 	s->stage = false;
 	s->prestaged = false;
 	box->background += priority == DS_EXPAND_BACKGROUND;
+	box->held[requester]++;
 	return slot;
 }
 
@@ -145,6 +155,7 @@ static struct ds_waiter *close_request(struct ds_expand *box, u32 slot)
 	s->seq = NO_REQUEST;
 	s->waiters = NULL;
 	box->background -= s->priority == DS_EXPAND_BACKGROUND;
+	box->held[s->requester]--;
 	return waiters;
 }
 
@@ -192,6 +203,7 @@ static int enter(struct ds_expand *box, const struct ds_expand_req *req, u32 pag
 		 struct ds_expand_waiter *w, u64 now)
 {
 	u32 slot = ds_slotmap_find(&box->map, req->token);
+	int ret;
 
 	if (box->gone)
 		return -ENODEV;
@@ -199,13 +211,17 @@ static int enter(struct ds_expand *box, const struct ds_expand_req *req, u32 pag
 		box->stats.joined++;
 		if (req->priority == DS_EXPAND_URGENT)
 			raise_request(box, slot);
-	} else if (has_room(box, req->priority)) {
-		box->stats.asked++;
-		slot = open_request(box, req->token, page, req->priority);
 	} else {
-		box->stats.full++;
-		return -EAGAIN;
+		ret = check_room(box, req->requester, req->priority);
+		box->stats.limited += ret == -EBUSY;
+		box->stats.full += ret == -EAGAIN;
+		if (ret)
+			return ret;
+		box->stats.asked++;
+		slot = open_request(box, req->token, page, req->requester, req->priority);
 	}
+	if (w)
+		w->requester = req->requester;
 	attend(box, slot, w, now);
 	return -EINPROGRESS;
 }
@@ -216,7 +232,7 @@ int ds_expand_ask(struct ds_expand *box, const struct ds_expand_req *req,
 	u32 page = 0;
 	int ret;
 
-	if (req->priority >= DS_EXPAND_PRIORITIES)
+	if (req->priority >= DS_EXPAND_PRIORITIES || req->requester >= DS_EXPAND_REQUESTERS)
 		return -EINVAL;
 	ret = box->ops->allowed(box, req->requester, req->token);
 	if (ret) {
@@ -301,6 +317,42 @@ void ds_expand_revoked(struct ds_expand *box, u32 token)
 	ds_waiter_tell(waiters, -ESTALE);
 }
 
+/* Move who waits for a requester to @gone. */
+static void split_gone(struct ds_expand *box, struct ds_waiter **from, u32 requester,
+		       struct ds_waiter **gone)
+{
+	struct ds_waiter *w;
+
+	while ((w = *from)) {
+		if (waiter_of(w)->requester != requester) {
+			from = &w->next;
+			continue;
+		}
+		*from = w->next;
+		ds_waiter_add(gone, w);
+		box->stats.gone++;
+	}
+}
+
+void ds_expand_gone(struct ds_expand *box, u32 requester)
+{
+	struct ds_waiter *gone = NULL;
+	struct ds_expand_slot *s;
+	u32 slot;
+
+	ds_spin_lock(&box->lock);
+	for (slot = 0; slot < param(box, DS_EXPAND_MAILBOX); slot++) {
+		s = &box->slots[slot];
+		if (s->seq == NO_REQUEST)
+			continue;
+		split_gone(box, &s->waiters, requester, &gone);
+		s->unattended &= s->requester != requester;
+		withdraw(box, slot);
+	}
+	ds_spin_unlock(&box->lock);
+	ds_waiter_tell(gone, -ENODEV);
+}
+
 void ds_expand_shut(struct ds_expand *box)
 {
 	struct ds_waiter *waiters = NULL;
@@ -370,19 +422,31 @@ static bool is_hot(struct ds_expand *box, u32 page)
 	return true;
 }
 
-static void prestage(struct ds_expand *box, u32 page, u32 token)
+/* What is left to be done for a request that has left the mailbox. */
+struct ds_expand_end {
+	struct ds_waiter *copies;
+	struct ds_waiter *others;
+	u32 page;
+	u32 requester;
+	bool hot;
+};
+
+static void prestage(struct ds_expand *box, const struct ds_expand_end *end, u32 token)
 {
 	u32 tokens[DS_EXPAND_NEIGHBOURS], most = (u32)param(box, DS_EXPAND_PRESTAGE), found, i;
 	u32 slot;
 
 	if (!most || !box->ops->stage || !box->ops->neighbours)
 		return;
-	found = box->ops->neighbours(box, page, token, tokens, most);
+	found = box->ops->neighbours(box, end->page, token, tokens, most);
 	ds_spin_lock(&box->lock);
-	for (i = 0; i < found && !box->gone && has_room(box, DS_EXPAND_BACKGROUND); i++) {
+	for (i = 0; i < found && !box->gone; i++) {
 		if (ds_slotmap_find(&box->map, tokens[i]) != DS_SLOT_NONE)
 			continue;
-		slot = open_request(box, tokens[i], page, DS_EXPAND_BACKGROUND);
+		if (check_room(box, end->requester, DS_EXPAND_BACKGROUND))
+			break;
+		slot = open_request(box, tokens[i], end->page, end->requester,
+				    DS_EXPAND_BACKGROUND);
 		attend(box, slot, NULL, 0);
 		box->slots[slot].prestaged = true;
 		box->stats.prestaged++;
@@ -412,14 +476,6 @@ static struct ds_waiter *split_copies(struct ds_expand *box, struct ds_waiter **
 	return copies;
 }
 
-/* What is left to be done for a request that has left the mailbox. */
-struct ds_expand_end {
-	struct ds_waiter *copies;
-	struct ds_waiter *others;
-	u32 page;
-	bool hot;
-};
-
 static void end_request(struct ds_expand *box, u32 slot, int ret, int staged,
 			struct ds_expand_end *end)
 {
@@ -429,6 +485,7 @@ static void end_request(struct ds_expand *box, u32 slot, int ret, int staged,
 	box->stats.staged += !staged;
 	box->stats.failed += staged && staged != NOT_STAGED;
 	end->page = s->page;
+	end->requester = s->requester;
 	end->hot = !ret && !s->prestaged && is_hot(box, s->page);
 	end->others = close_request(box, slot);
 	end->copies = ret ? NULL : split_copies(box, &end->others);
@@ -477,7 +534,7 @@ bool ds_expand_complete(struct ds_expand *box, const struct ds_expand_job *job, 
 	copy_and_tell(end.copies, d);
 	ds_waiter_tell(end.others, staged);
 	if (end.hot)
-		prestage(box, end.page, job->token);
+		prestage(box, &end, job->token);
 	return true;
 }
 

@@ -18,8 +18,9 @@
  * token, however many ask.
  *
  * Urgent requests are taken before those in the background; but after EXPAND_URGENT_RUN of
- * them, one of these. They leave some room of the mailbox to urgent ones. When a page is
- * asked for often, neighbours are requested in the background (001's pre-staging).
+ * them, one of these. They leave some room of the mailbox to urgent ones, and each requester
+ * leaves some to others. When a page is asked for often, neighbours are requested in the
+ * background (001's pre-staging).
  *
  * A request has a number that no other one has. Whoever completes says it; so a completion
  * that comes when nobody waits any more, because of a timeout, a cancel, a revoke or the
@@ -40,6 +41,7 @@
 #define DS_EXPAND_NEVER		(~0ull)
 #define DS_EXPAND_PAGES		64u	/* of which is known how often they are asked for */
 #define DS_EXPAND_NEIGHBOURS	64u
+#define DS_EXPAND_REQUESTERS	256u	/* numbers of them */
 
 /**
  * enum ds_expand_priority - which request comes first
@@ -60,6 +62,7 @@ enum ds_expand_priority {
  * @DS_EXPAND_HOT_PAGE: requests of a page, after which neighbours are pre-staged; 0: off
  * @DS_EXPAND_PRESTAGE: how many; 0: off
  * @DS_EXPAND_BACKGROUND_MAX: most requests in the background
+ * @DS_EXPAND_REQUESTER_MAX: most requests of a requester
  * @DS_EXPAND_MAILBOX: most requests
  */
 enum ds_expand_param {
@@ -68,6 +71,7 @@ enum ds_expand_param {
 	DS_EXPAND_HOT_PAGE,
 	DS_EXPAND_PRESTAGE,
 	DS_EXPAND_BACKGROUND_MAX,
+	DS_EXPAND_REQUESTER_MAX,
 	DS_EXPAND_MAILBOX,
 	DS_EXPAND_PARAMS,
 };
@@ -78,7 +82,7 @@ extern const struct ds_param ds_expand_params[DS_EXPAND_PARAMS];
  * struct ds_expand_req - what is asked for
  * @token: any number
  * @offset: where it is, as the requester's directory says
- * @requester: number of its trust domain
+ * @requester: its number, below DS_EXPAND_REQUESTERS
  * @priority: enum ds_expand_priority
  */
 struct ds_expand_req {
@@ -93,14 +97,16 @@ struct ds_expand_req {
  * @base: @base.done() is called with 0; with -ETIMEDOUT; with -ESTALE or -ENODEV if the
  *	token or the device has ended; or with the error of produce() or stage()
  * @buffer: where the descriptor is copied to before that; NULL: it is staged into L2
- * @deadline: private, as @slot
+ * @deadline: private, as all below
  * @slot: of the mailbox
+ * @requester: who it waits for
  */
 struct ds_expand_waiter {
 	struct ds_waiter base;
 	struct ds_token_desc *buffer;
 	u64 deadline;
 	u32 slot;
+	u32 requester;
 };
 
 /**
@@ -120,8 +126,8 @@ struct ds_expand;
 /**
  * struct ds_expand_ops - what the owner does; never under the lock
  * @allowed: may a requester have a token? 0 or -EACCES, which it is also for a token of
- *	which the requester may not know that it has ended. In the context of ds_expand_ask(),
- *	as @locate
+ *	which the requester may not know that it has ended; or -ENODEV for a requester that
+ *	goes away. In the context of ds_expand_ask(), as @locate
  * @locate: is the token at @offset? 0 with the number of its page at home; -EINVAL: nothing
  *	can be there; -ESTALE: the requester's directory is old; -EBADF
  * @produce: the whole descriptor, from the token's home. In the context of
@@ -144,9 +150,10 @@ struct ds_expand_ops {
  * @asked: requests that entered the mailbox, pre-staging not counted
  * @joined: that found one of the same token there
  * @raised: of these, that made it urgent
- * @denied: -EACCES
+ * @denied: refused by allowed()
  * @invalid: refused by locate()
  * @full: -EAGAIN
+ * @limited: -EBUSY
  * @served: requests completed in time, by priority
  * @aged: of the background, that were taken before an urgent one
  * @staged: into L2
@@ -155,6 +162,7 @@ struct ds_expand_ops {
  * @late: completions of a request that had ended
  * @expired: waiters told -ETIMEDOUT
  * @cancelled: waiters that left
+ * @gone: waiters told -ENODEV, as their requester went away
  * @withdrawn: requests that ended because nobody waited any more
  * @prestaged: requests made for neighbours of a hot page
  */
@@ -165,6 +173,7 @@ struct ds_expand_stats {
 	u64 denied;
 	u64 invalid;
 	u64 full;
+	u64 limited;
 	u64 served[DS_EXPAND_PRIORITIES];
 	u64 aged;
 	u64 staged;
@@ -173,6 +182,7 @@ struct ds_expand_stats {
 	u64 late;
 	u64 expired;
 	u64 cancelled;
+	u64 gone;
 	u64 withdrawn;
 	u64 prestaged;
 };
@@ -197,6 +207,7 @@ struct ds_expand_heat {
  * @taken: requests that a host has
  * @spare: free slots
  * @background: requests in the background, wherever they are
+ * @held: requests of each requester, likewise
  * @seq: number of the last request
  * @run: urgent requests taken since one of the background
  * @heat: of pages, by hash
@@ -214,6 +225,7 @@ struct ds_expand {
 	struct ds_slotlist taken;
 	struct ds_slotlist spare;
 	u32 background;
+	u16 held[DS_EXPAND_REQUESTERS];
 	u64 seq;
 	u64 run;
 	struct ds_expand_heat heat[DS_EXPAND_PAGES];
@@ -257,9 +269,10 @@ int ds_expand_set(struct ds_expand *box, u32 which, u64 value);
  *
  * Any context in which allowed() and locate() may be called.
  *
- * Return: -EINPROGRESS: it is under way. -EACCES: not for this requester. -EINVAL: offset
- * or priority; -EBADF, -ESTALE: of locate(). -EAGAIN: the mailbox is full. -ENODEV: it was
- * shut.
+ * Return: -EINPROGRESS: it is under way. -EACCES: not for this requester. -EINVAL: offset,
+ * requester or priority; -EBADF, -ESTALE: of locate(). -EBUSY: the requester has as many
+ * requests as it may have. -EAGAIN: the mailbox is full. -ENODEV: it was shut, or the
+ * requester goes away.
  */
 int ds_expand_ask(struct ds_expand *box, const struct ds_expand_req *req,
 		  struct ds_expand_waiter *w, u64 now);
@@ -290,6 +303,17 @@ u64 ds_expand_expire(struct ds_expand *box, u64 now);
  * @token: any number
  */
 void ds_expand_revoked(struct ds_expand *box, u32 token);
+
+/**
+ * ds_expand_gone - a requester goes away: nothing waits for it any more
+ * @box: mailbox
+ * @requester: its number, below DS_EXPAND_REQUESTERS
+ *
+ * Who waits for it is told -ENODEV. What it asked for without waiting is withdrawn, unless
+ * others wait for that; also where a host is at work: its completion comes late. A request
+ * for which allowed() was asked before may still enter afterwards.
+ */
+void ds_expand_gone(struct ds_expand *box, u32 requester);
 
 /**
  * ds_expand_take - the host takes the next request

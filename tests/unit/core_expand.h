@@ -161,6 +161,7 @@ static inline void start_with(u64 mailbox, u64 background)
 		params[i] = ds_expand_params[i].normal;
 	params[DS_EXPAND_MAILBOX] = mailbox;
 	params[DS_EXPAND_BACKGROUND_MAX] = background;
+	params[DS_EXPAND_REQUESTER_MAX] = 4096;
 	params[DS_EXPAND_PRESTAGE] = 0;
 	assert_int_equal(ds_expand_init(&box, &ops, params), 0);
 }
@@ -179,6 +180,7 @@ static inline void set(enum ds_expand_param which, u64 value)
 static inline void assert_slots(void)
 {
 	u32 slots = (u32)param(&box, DS_EXPAND_MAILBOX), slot, background = 0, used = 0;
+	u16 held[DS_EXPAND_REQUESTERS] = { 0 };
 
 	assert_int_equal(box.queue[0].count + box.queue[1].count + box.taken.count +
 			 box.spare.count, slots);
@@ -190,9 +192,11 @@ static inline void assert_slots(void)
 			    s->list == &box.queue[s->priority]);
 		used += s->seq != NO_REQUEST;
 		background += s->seq != NO_REQUEST && s->priority == DS_EXPAND_BACKGROUND;
+		held[s->requester] += s->seq != NO_REQUEST;
 	}
 	assert_int_equal(used, slots - box.spare.count);
 	assert_int_equal(box.background, background);
+	assert_memory_equal(box.held, held, sizeof(held));
 }
 
 static inline void finish(void)
@@ -200,6 +204,7 @@ static inline void finish(void)
 	assert_slots();
 	ds_expand_shut(&box);
 	assert_int_equal(box.spare.count, param(&box, DS_EXPAND_MAILBOX));
+	assert_slots();
 	ds_expand_destroy(&box);
 }
 

@@ -154,6 +154,111 @@ static void the_device_goes(void **state)
 	finish();
 }
 
+/* ---- a requester goes away ---- */
+
+static int anybody(struct ds_expand *b, u32 requester, u32 token)
+{
+	assert_ptr_equal(b, &box);
+	return requester == DOMAINS ? -ENODEV : token < TOKENS ? 0 : -EACCES;
+}
+
+static int ask_as(u32 requester, u32 token, struct ds_expand_waiter *w)
+{
+	struct ds_expand_req req = {
+		.token = token, .offset = offset_of(token), .requester = requester,
+	};
+
+	return ds_expand_ask(&box, &req, w, 0);
+}
+
+static void a_requester_goes(void **state)
+{
+	struct ds_expand_job job;
+
+	(void)state;
+	start();
+	ask_copy(9, 0);			/* of 1, which a host has taken */
+	job = taken(9);
+	ask_staged(13, 1);		/* of 1 */
+	ask_background(17);		/* of 1, without waiting */
+	ask_staged(2, 2);		/* of another one, also without waiting */
+	ask_background(6);
+	ds_expand_gone(&box, 1);
+	assert_told(0, -ENODEV);
+	assert_told(1, -ENODEV);
+	assert_int_equal(box.stats.gone, 2);
+	assert_int_equal(box.stats.withdrawn, 3);
+	assert_int_equal(box.held[1], 0);
+	assert_late(&job);
+	assert_int_equal(testers[0].buffer.pd.number, 0);
+	assert_int_equal(ds_expand_serve(&box, 9), 2);
+	assert_told(2, 0);
+	assert_true(in_l2[6] && !in_l2[13] && !in_l2[17]);
+	ds_expand_gone(&box, 1);	/* again */
+	ds_expand_gone(&box, 3);	/* that never asked */
+	assert_int_equal(box.stats.gone, 2);
+	/* It may have come back. */
+	ask_staged(21, 3);
+	assert_int_equal(ds_expand_serve(&box, 9), 1);
+	assert_told(3, 0);
+	finish();
+}
+
+/* Others that have joined lose nothing by it. */
+static void a_requester_goes_and_others_stay(void **state)
+{
+	struct ds_expand_ops any = ops;
+
+	(void)state;
+	start();
+	any.allowed = anybody;
+	box.ops = &any;
+	assert_int_equal(ask_as(1, 10, waiter(0, false)), -EINPROGRESS);
+	assert_int_equal(ask_as(2, 10, waiter(1, true)), -EINPROGRESS);
+	assert_int_equal(ask_as(2, 11, waiter(2, false)), -EINPROGRESS);
+	assert_int_equal(ask_as(1, 11, waiter(3, true)), -EINPROGRESS);
+	assert_int_equal(ask_as(DOMAINS, 11, waiter(4, true)), -ENODEV);
+	ds_expand_gone(&box, 1);
+	assert_told(0, -ENODEV);
+	assert_told(3, -ENODEV);
+	assert_int_equal(box.held[1], 1);	/* until its first request has ended */
+	assert_int_equal(ds_expand_serve(&box, 9), 2);
+	assert_told(1, 0);
+	assert_told(2, 0);
+	assert_int_equal(testers[1].buffer.pd.number, 70);
+	assert_int_equal(testers[0].told + testers[3].told, 2);
+	assert_int_equal(testers[4].told, 0);
+	assert_int_equal(box.stats.withdrawn, 0);
+	finish();
+}
+
+static void a_requester_goes_in_the_middle(void)
+{
+	during_produce = during_stage = NULL;
+	ds_expand_gone(&box, 2);
+}
+
+static void a_requester_goes_while_it_is_served(void **state)
+{
+	(void)state;
+	start();
+	ask_staged(10, 0);
+	ask_copy(10, 1);
+	during_produce = a_requester_goes_in_the_middle;
+	assert_int_equal(ds_expand_serve(&box, 9), 1);
+	ask_copy(14, 2);
+	ask_staged(14, 3);
+	during_stage = a_requester_goes_in_the_middle;
+	assert_int_equal(ds_expand_serve(&box, 9), 1);
+	assert_told(0, -ENODEV);
+	assert_told(1, -ENODEV);
+	assert_told(2, -ENODEV);
+	assert_told(3, -ENODEV);
+	assert_int_equal(testers[2].buffer.pd.number, 0);
+	assert_int_equal(box.stats.late, 2);
+	finish();
+}
+
 /* ---- pre-staging ---- */
 
 static void hot_pages_are_prestaged(void **state)
@@ -301,7 +406,8 @@ static void ask_at_random(u32 i, u64 now)
 		return;
 	ret = ask(token, random_below(2), waiting ? waiter(i, random_below(2)) : NULL, now);
 	waits[i] = waiting && ret == -EINPROGRESS;
-	assert_true(ret == -EINPROGRESS || ret == -EAGAIN || (ret == -ESTALE && ended[token]));
+	assert_true(ret == -EINPROGRESS || ret == -EAGAIN || ret == -EBUSY ||
+		    (ret == -ESTALE && ended[token]));
 }
 
 static void check_tester(u32 i)
@@ -319,6 +425,7 @@ static void random_histories(void **state)
 	start_with(32, 20);
 	set(DS_EXPAND_PRESTAGE, 4);
 	set(DS_EXPAND_TIMEOUT_NS, 1000);
+	set(DS_EXPAND_REQUESTER_MAX, 9);
 	memset(waits, 0, sizeof(waits));
 	memset(testers, 0, sizeof(testers));
 	memset(jobs, 0, sizeof(jobs));
@@ -339,6 +446,8 @@ static void random_histories(void **state)
 			break;
 		case 2:
 			ds_expand_expire(&box, step * 10);
+			if (!random_below(16))
+				ds_expand_gone(&box, random_below(DOMAINS));
 			assert_slots();
 			break;
 		case 3:
@@ -354,7 +463,7 @@ static void random_histories(void **state)
 		check_tester(i);
 	}
 	assert_true(box.stats.late && box.stats.expired && box.stats.raised && box.stats.aged &&
-		    box.stats.full && box.stats.withdrawn && box.stats.prestaged);
+		    box.stats.full && box.stats.limited && box.stats.gone && box.stats.withdrawn && box.stats.prestaged);
 	ds_expand_shut(&box);
 	for (i = 0; i < TESTERS; i++)
 		assert_true(!waits[i] || testers[i].told == 1);
@@ -368,6 +477,9 @@ int main(void)
 		TEST(late_after_a_cancel),
 		TEST(late_after_a_revoke),
 		TEST(the_device_goes),
+		TEST(a_requester_goes),
+		TEST(a_requester_goes_and_others_stay),
+		TEST(a_requester_goes_while_it_is_served),
 		TEST(hot_pages_are_prestaged),
 		TEST(the_device_goes_before_prestaging),
 		TEST(prestaging_is_bounded_and_off),

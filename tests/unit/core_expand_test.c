@@ -80,6 +80,12 @@ static void denied_before_all_else(void **state)
 	finish();
 }
 
+static int anybody(struct ds_expand *b, u32 requester, u32 token)
+{
+	(void)b, (void)requester, (void)token;
+	return 0;
+}
+
 static void wrong_requests(void **state)
 {
 	struct ds_expand_req req = { .token = 5, .requester = 1 };
@@ -96,6 +102,16 @@ static void wrong_requests(void **state)
 	ended[5] = true;
 	req.priority = DS_EXPAND_URGENT;
 	assert_int_equal(ds_expand_ask(&box, &req, NULL, 0), -ESTALE);
+	/* Who has no number, though it may have the token. */
+	{
+		struct ds_expand_ops any = ops;
+
+		any.allowed = anybody;
+		box.ops = &any;
+		req.requester = DS_EXPAND_REQUESTERS;
+		assert_int_equal(ds_expand_ask(&box, &req, NULL, 0), -EINVAL);
+		box.ops = &ops;
+	}
 	assert_int_equal(box.stats.invalid, 3);
 	assert_int_equal(ds_expand_serve(&box, 9), 0);
 	waiter(0, false);	/* that never waited */
@@ -268,6 +284,62 @@ static void bounded(void **state)
 	finish();
 }
 
+/* One requester leaves room to the others, whatever it wants. */
+static void a_requester_has_a_limit(void **state)
+{
+	struct ds_expand_job job;
+	u32 i;
+
+	(void)state;
+	start_with(8, 8);
+	set(DS_EXPAND_REQUESTER_MAX, 3);
+	for (i = 0; i < 2; i++)
+		ask_staged(i * DOMAINS, i);
+	ask_background(2 * DOMAINS);
+	assert_int_equal(ask(3 * DOMAINS, DS_EXPAND_URGENT, waiter(3, false), 0), -EBUSY);
+	assert_int_equal(ask(3 * DOMAINS, DS_EXPAND_BACKGROUND, NULL, 0), -EBUSY);
+	assert_int_equal(box.stats.limited, 2);
+	assert_int_equal(box.stats.full, 0);
+	ask_staged(DOMAINS, 4);		/* to join is no new request */
+	/* The others have theirs, and then there is no room at all. */
+	for (i = 0; i < 5; i++)
+		ask_staged(i * DOMAINS + 1 + i % 2, 5 + i);
+	assert_int_equal(ask(3, DS_EXPAND_URGENT, waiter(3, false), 0), -EAGAIN);
+	assert_int_equal(box.stats.full, 1);
+	/* One that a host has is held still; when it has ended, there is room for another one. */
+	assert_true(ds_expand_take(&box, &job));
+	assert_int_equal(job.token, 0);
+	assert_int_equal(ask(3 * DOMAINS, DS_EXPAND_URGENT, waiter(3, false), 0), -EBUSY);
+	assert_true(ds_expand_complete(&box, &job, -EIO, NULL));
+	ask_staged(3 * DOMAINS, 3);
+	assert_slots();
+	/* With less than it has it gets nothing, and loses nothing. */
+	set(DS_EXPAND_REQUESTER_MAX, 1);
+	assert_int_equal(ds_expand_serve(&box, 100), 8);
+	assert_told(3, 0);
+	ask_staged(4 * DOMAINS, 20);
+	assert_int_equal(ask(5 * DOMAINS, DS_EXPAND_URGENT, waiter(21, false), 0), -EBUSY);
+	finish();
+}
+
+/* What is pre-staged is of who made the page hot. */
+static void prestaging_has_the_limit_too(void **state)
+{
+	(void)state;
+	start();
+	set(DS_EXPAND_HOT_PAGE, 1);
+	set(DS_EXPAND_PRESTAGE, 8);
+	set(DS_EXPAND_REQUESTER_MAX, 3);
+	ask_staged(32, 0);
+	assert_int_equal(ds_expand_serve(&box, 1), 1);
+	assert_int_equal(box.stats.prestaged, 3);
+	assert_int_equal(box.held[0], 3);
+	assert_int_equal(ask(64, DS_EXPAND_URGENT, waiter(1, false), 0), -EBUSY);
+	ask_staged(65, 2);
+	assert_slots();
+	finish();
+}
+
 static void urgent_first_but_not_for_ever(void **state)
 {
 	u32 i, at = 0;
@@ -361,6 +433,8 @@ int main(void)
 		TEST(no_storm),
 		TEST(joined_while_served),
 		TEST(bounded),
+		TEST(a_requester_has_a_limit),
+		TEST(prestaging_has_the_limit_too),
 		TEST(urgent_first_but_not_for_ever),
 		TEST(background_does_not_starve),
 		TEST(joined_by_an_urgent_one),
