@@ -45,6 +45,17 @@ static inline u64 *ds_token_home_of(const struct ds_token_table *t, u32 token)
 int ds_token_begin(u64 *place, u32 token, u64 *word);
 
 /**
+ * ds_token_get_pack - begin a use, as ds_token_get(), of which the packed form is wanted
+ * @t: table
+ * @token: any number
+ * @word: what its word was when it was copied
+ * @p: result; both of use on success only
+ *
+ * Return: as ds_token_get().
+ */
+int ds_token_get_pack(struct ds_token_table *t, u32 token, u64 *word, struct ds_token_pack *p);
+
+/**
  * ds_token_peek - copy a token from where its word says
  * @t: table
  * @token: its handle

@@ -277,25 +277,36 @@ static void found_at(struct ds_token_desc *d, u64 word)
 		  d->tier == 2 ? ds_word_l2_slot(word) : 0;
 }
 
-int ds_token_get(struct ds_token_table *t, u32 token, struct ds_token_desc *out)
+int ds_token_get_pack(struct ds_token_table *t, u32 token, u64 *word, struct ds_token_pack *p)
 {
-	const struct ds_token_desc *wide = NULL;
-	u64 *place = ds_token_word(t, token), word;
-	struct ds_token_pack p;
-	u32 where;
+	u64 *place = ds_token_word(t, token);
 	int ret;
 
 	if (!place)
 		return -EBADF;
-	ret = ds_token_begin(place, token, &word);
+	ret = ds_token_begin(place, token, word);
 	if (ret)
 		return ret;
-	ret = ds_token_copy(t, token, &word, &p);
-	if (!ret) {
-		if (ds_token_pack_is_wide(&p, &where))
-			wide = ds_wide_get(&t->wide, where);
-		ret = ds_token_unpack(&p, wide, out);
-	}
+	ret = ds_token_copy(t, token, word, p);
+	if (ret)
+		ds_token_put(t, token);
+	return ret;
+}
+
+int ds_token_get(struct ds_token_table *t, u32 token, struct ds_token_desc *out)
+{
+	const struct ds_token_desc *wide = NULL;
+	struct ds_token_pack p;
+	u32 where;
+	u64 word;
+	int ret;
+
+	ret = ds_token_get_pack(t, token, &word, &p);
+	if (ret)
+		return ret;
+	if (ds_token_pack_is_wide(&p, &where))
+		wide = ds_wide_get(&t->wide, where);
+	ret = ds_token_unpack(&p, wide, out);
 	if (ret)
 		ds_token_put(t, token);
 	else

@@ -330,12 +330,12 @@ static void prestaging_has_the_limit_too(void **state)
 	set(DS_EXPAND_HOT_PAGE, 1);
 	set(DS_EXPAND_PRESTAGE, 8);
 	set(DS_EXPAND_REQUESTER_MAX, 3);
-	ask_staged(32, 0);
+	ask_staged(33, 0);
 	assert_int_equal(ds_expand_serve(&box, 1), 1);
 	assert_int_equal(box.stats.prestaged, 3);
-	assert_int_equal(box.held[0], 3);
-	assert_int_equal(ask(64, DS_EXPAND_URGENT, waiter(1, false), 0), -EBUSY);
-	ask_staged(65, 2);
+	assert_int_equal(box.held[1], 3);
+	assert_int_equal(ask(65, DS_EXPAND_URGENT, waiter(1, false), 0), -EBUSY);
+	ask_staged(66, 2);
 	assert_slots();
 	finish();
 }

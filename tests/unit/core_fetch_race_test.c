@@ -17,8 +17,8 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "tokencache/fetch.h"
 #include "tokencache/inline.h"
+#include "tokencache/whole.h"
 
 enum { TOKENS = 700, STABLE = 600, CAPACITY = 64, USERS = 2 };
 
@@ -32,8 +32,9 @@ struct user {
 
 static struct ds_cache cache;
 static struct ds_fetch fetch;
+static struct ds_whole whole;
 static u32 tokens[TOKENS];
-static u64 reads, hits, asked, told, ended, wrong;
+static u64 reads, hits, copies, asked, told, ended, wrong;
 static bool stop;
 
 static void count(u64 *counter)
@@ -106,6 +107,7 @@ static void use(struct user *u, u32 i, u32 random)
 {
 	u32 token = READ_ONCE(tokens[i]);
 	struct ds_token_desc d;
+	int ret;
 
 	if (!(random & 63))
 		ask(i, token);
@@ -114,9 +116,14 @@ static void use(struct user *u, u32 i, u32 random)
 			sched_yield();
 		u->posted[i]++;
 	}
-	if (ds_cache_get(&cache, token, &d))
+	ret = ds_whole_get(&whole, token, &d);
+	if (ret < 0)
 		return;
 	check(u, i, &d);
+	if (ret)
+		ds_whole_ask(&whole, token, 0, ds_mono_ns());
+	else if (i % 16 == 0)
+		count(&copies);
 	if (d.tier == 1)
 		count(&hits);
 	else if (ds_fetch_miss(&fetch, token, NULL, ds_mono_ns()) == -EAGAIN)
@@ -162,6 +169,7 @@ static void end(u32 token)
 	while (ret == -EINPROGRESS && !__atomic_load_n(&e.done, __ATOMIC_ACQUIRE))
 		sched_yield();
 	ds_fetch_revoked(&fetch, token);
+	ds_whole_forget(&whole, token);
 	ds_token_free(&cache.table, token);
 }
 
@@ -192,6 +200,7 @@ static void nothing_wrong_is_read(void **state)
 	assert_int_equal(ds_cache_init(&cache, TOKENS + 10, CAPACITY, DS_POLICY_DEFAULT, 1,
 				       DS_L2_ANYWHERE), 0);
 	assert_int_equal(ds_fetch_init(&fetch, &cache, allowed, NULL, NULL), 0);
+	ds_whole_init(&whole, &fetch);
 	for (i = 0; i < TOKENS; i++)
 		tokens[i] = create(i);
 	assert_int_equal(pthread_create(&worker, NULL, work, NULL), 0);
@@ -210,12 +219,12 @@ static void nothing_wrong_is_read(void **state)
 	pthread_join(other, NULL);
 	ds_fetch_shut(&fetch);
 	print_message("# %llu reads, %llu hits, %llu ended; %llu misses waited, %llu from staging, "
-		      "%llu stale, %llu DMA operations; %llu asked\n", reads, hits, ended,
+		      "%llu stale, %llu DMA operations; %llu asked; %llu copies kept, read %llu times\n", reads, hits, ended,
 		      fetch.batch.stats.queued, fetch.batch.stats.used, fetch.batch.stats.stale,
-		      fetch.batch.stats.fetches, asked);
+		      fetch.batch.stats.fetches, asked, whole.stats.kept, copies);
 	assert_int_equal(wrong, 0);
 	assert_int_equal(asked, told);
-	assert_true(hits && ended && asked && fetch.batch.stats.fetches);
+	assert_true(hits && ended && asked && copies && fetch.batch.stats.fetches);
 	for (i = 0; i < TOKENS; i++)
 		end(tokens[i]);
 	ds_fetch_destroy(&fetch);

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
+/*
+ * DS: whole descriptions that a device keeps.
+ *
+ * A buffer is free, asked for, kept, or asked for by a token that has ended meanwhile: then
+ * it is free when the mailbox has told it so, for until then a host may write to it.
+ */
+#include "whole.h"
+#include "table.h"
+
+static struct ds_whole_copy *set_of(struct ds_whole *w, u32 token)
+{
+	return &w->copies[hash_64(token, ilog2((u64)DS_WHOLE_SETS)) * DS_WHOLE_WAYS];
+}
+
+/* A use keeps the token from ending, and so the copy from being another one's. */
+static const struct ds_token_desc *find_kept(struct ds_whole *w, u32 token)
+{
+	struct ds_whole_copy *set = set_of(w, token);
+	u32 i;
+
+	for (i = 0; i < DS_WHOLE_WAYS; i++)
+		/* Pairs with the release in copy_told(): the description is there. */
+		if (smp_load_acquire(&set[i].kept) == token)
+			return &set[i].desc;
+	return NULL;
+}
+
+/* The buffer that a token has asked for. Under the lock, as all below. */
+static struct ds_whole_copy *find_copy(struct ds_whole *w, u32 token)
+{
+	struct ds_whole_copy *set = set_of(w, token);
+	u32 i;
+
+	for (i = 0; i < DS_WHOLE_WAYS; i++)
+		if (set[i].token == token && !set[i].ended)
+			return &set[i];
+	return NULL;
+}
+
+static struct ds_whole_copy *find_free(struct ds_whole *w, u32 token)
+{
+	struct ds_whole_copy *set = set_of(w, token);
+	u32 i;
+
+	for (i = 0; i < DS_WHOLE_WAYS; i++)
+		if (!set[i].token)
+			return &set[i];
+	return NULL;
+}
+
+static void copy_told(struct ds_waiter *waiter, int ret)
+{
+	struct ds_whole_copy *copy = container_of(waiter, struct ds_whole_copy, w.base);
+	struct ds_whole *w = copy->owner;
+
+	ds_spin_lock(&w->lock);
+	if (ret || copy->ended) {
+		w->stats.failed++;
+		copy->token = 0;
+		copy->ended = false;
+	} else {
+		w->stats.kept++;
+		/* Pairs with the acquire in find_kept(). */
+		smp_store_release(&copy->kept, copy->token);
+	}
+	ds_spin_unlock(&w->lock);
+}
+
+void ds_whole_init(struct ds_whole *w, struct ds_fetch *fetch)
+{
+	u32 i;
+
+	memset(w, 0, sizeof(*w));
+	w->fetch = fetch;
+	ds_spin_init(&w->lock);
+	for (i = 0; i < ARRAY_SIZE(w->copies); i++) {
+		w->copies[i].owner = w;
+		w->copies[i].w.base.done = copy_told;
+		w->copies[i].w.buffer = &w->copies[i].desc;
+	}
+}
+
+/* Where it was found; and as with ds_cache_get(), who chooses hears of it. */
+static void found_at(struct ds_cache *c, u64 word, struct ds_token_desc *out)
+{
+	out->tier = (u8)ds_word_tier(word);
+	out->slot = out->tier == 3 ? 0 : ds_word_tier_slot(word);
+	if (out->tier == 1)
+		ds_policy_hit(&c->policy, out->slot);
+	else if (out->tier == 2)
+		ds_l2_hit(&c->table.l2, out->slot);
+}
+
+int ds_whole_get(struct ds_whole *w, u32 token, struct ds_token_desc *out)
+{
+	const struct ds_token_desc *whole = NULL;
+	struct ds_cache *c = w->fetch->cache;
+	struct ds_token_pack p;
+	int ret, at_home = 0;
+	u32 where;
+	u64 word;
+
+	ret = ds_token_get_pack(&c->table, token, &word, &p);
+	if (ret)
+		return ret;
+	if (ds_token_pack_is_wide(&p, &where)) {
+		whole = find_kept(w, token);
+		at_home = !whole;
+		if (at_home)
+			whole = ds_wide_get(&c->table.wide, where);
+	}
+	ret = ds_token_unpack(&p, whole, out);
+	if (ret) {
+		ds_token_put(&c->table, token);
+		return ret;
+	}
+	found_at(c, word, out);
+	return at_home;
+}
+
+int ds_whole_ask(struct ds_whole *w, u32 token, u32 requester, u64 now)
+{
+	struct ds_whole_copy *copy;
+	int ret = -EEXIST;
+
+	ds_spin_lock(&w->lock);
+	if (find_copy(w, token))
+		goto out;
+	copy = find_free(w, token);
+	if (!copy) {
+		w->stats.full++;
+		ret = -ENOSPC;
+		goto out;
+	}
+	ret = ds_fetch_whole(w->fetch, token, requester, DS_EXPAND_BACKGROUND, &copy->w, now);
+	if (ret == -EINPROGRESS)
+		copy->token = token;
+out:
+	ds_spin_unlock(&w->lock);
+	return ret;
+}
+
+void ds_whole_forget(struct ds_whole *w, u32 token)
+{
+	struct ds_whole_copy *copy;
+
+	ds_spin_lock(&w->lock);
+	copy = find_copy(w, token);
+	if (copy && (copy->kept || ds_expand_cancel(&w->fetch->box, &copy->w))) {
+		WRITE_ONCE(copy->kept, 0);
+		copy->token = 0;
+	} else if (copy) {
+		copy->ended = true;
+	}
+	ds_spin_unlock(&w->lock);
+}

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Whole descriptions that a device keeps: what is read is what the token says, from a copy
+ * or from home, and a token that has ended leaves none behind.
+ */
+#include "core_rdm.h"
+#include "tokencache/fetch.h"
+#include "tokencache/inline.h"
+#include "tokencache/whole.c"
+
+enum { CAPACITY = 64, TOKENS = 1024, OWNER = 7 };
+
+static struct ds_cache cache;
+static struct ds_fetch fetch;
+static struct ds_whole buffers;
+static u32 tokens[TOKENS];
+static u16 posted[TOKENS];
+
+/* All but each eighth are wide. */
+static bool is_wide(u32 i)
+{
+	return i % 8;
+}
+
+static u32 create(u32 i)
+{
+	struct ds_token_desc d;
+	u32 token;
+
+	memset(&d, 0, sizeof(d));
+	d.type = DS_TOKEN_QP;
+	d.qp.number = i + 1;
+	d.qp.pd = is_wide(i) ? 1 << 21 : 1;
+	posted[i] = 0;
+	assert_int_equal(ds_token_create(&cache.table, &d, &token), 0);
+	return token;
+}
+
+static void revoke(u32 i)
+{
+	assert_int_equal(ds_token_revoke(&cache.table, tokens[i], NULL), 0);
+	ds_fetch_revoked(&fetch, tokens[i]);
+}
+
+static void end(u32 i)
+{
+	revoke(i);
+	ds_whole_forget(&buffers, tokens[i]);
+	ds_token_free(&cache.table, tokens[i]);
+}
+
+static int allowed(struct ds_fetch *f, u32 requester, u32 token)
+{
+	assert_ptr_equal(f, &fetch);
+	(void)token;
+	return requester == OWNER ? 0 : -EACCES;
+}
+
+static void start(void)
+{
+	u32 i;
+
+	assert_int_equal(ds_cache_init(&cache, TOKENS + 10, CAPACITY, DS_POLICY_DEFAULT, 2,
+				       DS_L2_ANYWHERE), 0);
+	assert_int_equal(ds_fetch_init(&fetch, &cache, allowed, NULL, NULL), 0);
+	ds_whole_init(&buffers, &fetch);
+	for (i = 0; i < TOKENS; i++)
+		tokens[i] = create(i);
+}
+
+static void stop(void)
+{
+	u32 i;
+
+	ds_fetch_shut(&fetch);
+	for (i = 0; i < TOKENS; i++)
+		end(i);
+	for (i = 0; i < ARRAY_SIZE(buffers.copies); i++)
+		assert_true(!buffers.copies[i].token && !buffers.copies[i].kept &&
+			    !buffers.copies[i].ended);
+	ds_fetch_destroy(&fetch);
+	assert_int_equal(ds_cache_destroy(&cache), 0);
+}
+
+/* Return: 1 if it was read at home. */
+static int use(u32 i)
+{
+	struct ds_token_desc d;
+	int ret = ds_whole_get(&buffers, tokens[i], &d);
+
+	assert_true(ret == 0 || ret == 1);
+	assert_int_equal(d.type, DS_TOKEN_QP);
+	assert_int_equal(d.qp.number, i + 1);
+	assert_int_equal(d.qp.pd, is_wide(i) ? 1 << 21 : 1);
+	assert_int_equal(d.qp.posted, posted[i]);
+	ds_token_put(&cache.table, tokens[i]);
+	return ret;
+}
+
+static int ask(u32 i)
+{
+	return ds_whole_ask(&buffers, tokens[i], OWNER, 0);
+}
+
+static void work(void)
+{
+	ds_fetch_work(&fetch, 1, 100);
+}
+
+static void numbers_that_are_no_tokens(void **state)
+{
+	struct ds_token_desc d;
+	u32 old;
+
+	(void)state;
+	start();
+	assert_int_equal(ds_whole_get(&buffers, 0, &d), -EBADF);
+	assert_int_equal(ds_whole_get(&buffers, 5, &d), -EBADF);
+	assert_int_equal(ds_whole_get(&buffers, ~0u, &d), -EBADF);
+	assert_int_equal(ds_whole_ask(&buffers, ~0u, OWNER, 0), -EBADF);
+	assert_int_equal(ds_whole_ask(&buffers, tokens[1], OWNER + 1, 0), -EACCES);
+	assert_null(find_copy(&buffers, tokens[1]));
+	ds_whole_forget(&buffers, tokens[1]);	/* of which there is nothing */
+	old = tokens[1];
+	end(1);
+	assert_int_equal(ds_whole_get(&buffers, old, &d), -ESTALE);
+	assert_int_equal(ds_whole_ask(&buffers, old, OWNER, 0), -ESTALE);
+	tokens[1] = create(1);
+	stop();
+}
+
+static void a_copy_is_kept(void **state)
+{
+	(void)state;
+	start();
+	assert_int_equal(use(0), 0);	/* not wide */
+	assert_int_equal(use(1), 1);
+	assert_int_equal(ask(1), -EINPROGRESS);
+	assert_int_equal(ask(1), -EEXIST);
+	assert_int_equal(use(1), 1);	/* not yet */
+	work();
+	assert_int_equal(buffers.stats.kept, 1);
+	assert_int_equal(fetch.box.stats.copied, 1);
+	assert_int_equal(fetch.box.stats.served[DS_EXPAND_BACKGROUND], 1);
+	assert_int_equal(use(1), 0);
+	assert_int_equal(ask(1), -EEXIST);
+	/* It is what is read. */
+	find_copy(&buffers, tokens[1])->desc.qp.number = 77;
+	{
+		struct ds_token_desc d;
+
+		assert_int_equal(ds_whole_get(&buffers, tokens[1], &d), 0);
+		assert_int_equal(d.qp.number, 77);
+		ds_token_put(&cache.table, tokens[1]);
+	}
+	find_copy(&buffers, tokens[1])->desc.qp.number = 2;
+	/* What changes is in the packed form, in whatever tier. */
+	assert_int_equal(ds_token_add_posted(&cache.table, tokens[1], 5), 0);
+	posted[1] = 5;
+	assert_int_equal(use(1), 0);
+	assert_int_equal(ds_cache_miss(&cache, tokens[1]), 0);
+	assert_int_equal(ds_token_add_posted(&cache.table, tokens[1], 1), 0);
+	posted[1] = 6;
+	assert_int_equal(use(1), 0);
+	stop();
+}
+
+/* As with ds_cache_get(). */
+static void who_chooses_hears_of_it(void **state)
+{
+	struct ds_token_desc d, same;
+	u32 i, tier;
+
+	(void)state;
+	start();
+	assert_int_equal(ds_cache_stage(&cache, tokens[1]), 0);
+	assert_int_equal(ds_cache_miss(&cache, tokens[2]), 0);
+	assert_int_equal(ds_cache_miss(&cache, tokens[8]), 0);
+	for (i = 0; i < 4; i++) {
+		u32 token = tokens[(const u32[]){ 1, 2, 8, 3 }[i]];
+
+		tier = (const u32[]){ 2, 1, 1, 3 }[i];
+		assert_true(ds_whole_get(&buffers, token, &d) >= 0);
+		assert_int_equal(ds_cache_get(&cache, token, &same), 0);
+		assert_int_equal(d.tier, tier);
+		assert_int_equal(same.tier, tier);
+		assert_int_equal(d.slot, same.slot);
+		ds_token_put(&cache.table, token);
+		ds_token_put(&cache.table, token);
+	}
+	stop();
+}
+
+static void what_has_ended_leaves_nothing(void **state)
+{
+	struct ds_expand_job job;
+	struct ds_token_desc other = { .type = DS_TOKEN_QP, .qp.number = 99 };
+
+	(void)state;
+	start();
+	/* Kept; asked for; and in the hands of a host, who comes late. */
+	assert_int_equal(ask(1), -EINPROGRESS);
+	work();
+	end(1);
+	tokens[1] = create(1);
+	assert_int_equal(use(1), 1);
+	assert_int_equal(ask(2), -EINPROGRESS);
+	end(2);
+	assert_int_equal(buffers.stats.failed, 1);
+	tokens[2] = create(2);
+	assert_int_equal(ask(3), -EINPROGRESS);
+	assert_true(ds_expand_take(&fetch.box, &job));
+	end(3);
+	assert_int_equal(buffers.stats.failed, 2);
+	assert_false(ds_expand_complete(&fetch.box, &job, 0, &other));
+	tokens[3] = create(3);
+	assert_int_equal(use(3), 1);
+	/* The mailbox was not told of the revoke, only that nobody waits any more. */
+	assert_int_equal(ask(4), -EINPROGRESS);
+	ds_whole_forget(&buffers, tokens[4]);
+	assert_null(find_copy(&buffers, tokens[4]));
+	assert_int_equal(fetch.box.stats.cancelled, 1);
+	work();
+	assert_int_equal(use(4), 1);
+	stop();
+}
+
+/* It has left the mailbox and is about to be told: the buffer is not free before that. */
+static void ended_between_the_copy_and_its_news(void **state)
+{
+	struct ds_whole_copy *copy;
+	u32 old;
+
+	(void)state;
+	start();
+	assert_int_equal(ask(1), -EINPROGRESS);
+	copy = find_copy(&buffers, tokens[1]);
+	assert_true(ds_expand_cancel(&fetch.box, &copy->w));	/* as a host that has it */
+	old = tokens[1];
+	end(1);
+	assert_true(copy->ended);
+	assert_int_equal(copy->token, old);
+	assert_null(find_copy(&buffers, old));
+	copy_told(&copy->w.base, 0);
+	assert_int_equal(copy->token, 0);
+	assert_int_equal(copy->kept, 0);
+	assert_false(copy->ended);
+	tokens[1] = create(1);
+	stop();
+}
+
+static void errors_are_asked_for_again(void **state)
+{
+	(void)state;
+	start();
+	assert_int_equal(ask(1), -EINPROGRESS);
+	ds_expand_gone(&fetch.box, OWNER);
+	assert_int_equal(buffers.stats.failed, 1);
+	assert_int_equal(use(1), 1);
+	assert_int_equal(ask(1), -EINPROGRESS);
+	assert_int_equal(ds_expand_expire(&fetch.box, ~0ull), DS_EXPAND_NEVER);
+	assert_int_equal(buffers.stats.failed, 2);
+	assert_int_equal(ask(1), -EINPROGRESS);
+	work();
+	assert_int_equal(use(1), 0);
+	stop();
+}
+
+static void buffers_are_bounded(void **state)
+{
+	u32 i, got = 0, full = 0;
+	int ret;
+
+	(void)state;
+	start();
+	for (i = 0; i < TOKENS; i++) {
+		ret = ask(i);
+		assert_true(ret == -EINPROGRESS || ret == -ENOSPC);
+		got += ret == -EINPROGRESS;
+		full += ret == -ENOSPC;
+		work();
+	}
+	assert_true(got <= DS_WHOLE_SETS * DS_WHOLE_WAYS && got > DS_WHOLE_SETS * 3);
+	assert_int_equal(buffers.stats.full, full);
+	assert_int_equal(buffers.stats.kept, got);
+	for (i = 0; i < TOKENS; i++)
+		use(i);
+	/* One that ends makes room for another one of its set. */
+	for (i = 0; !find_copy(&buffers, tokens[i]); i++)
+		;
+	end(i);
+	tokens[i] = create(i);
+	for (full = 0; full < TOKENS && ask(full) != -EINPROGRESS; full++)
+		;
+	assert_true(full < TOKENS);
+	stop();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(numbers_that_are_no_tokens),
+		TEST(a_copy_is_kept),
+		TEST(who_chooses_hears_of_it),
+		TEST(what_has_ended_leaves_nothing),
+		TEST(ended_between_the_copy_and_its_news),
+		TEST(errors_are_asked_for_again),
+		TEST(buffers_are_bounded),
+	};
+
+	return cmocka_run_group_tests_name("core_whole", tests, NULL, NULL);
+}
