@@ -23,6 +23,10 @@ enum ds_failpoint {
 	DS_FP_SEG_REGISTER,	/* before a chunk is registered */
 	DS_FP_SEG_REVOKE,	/* before keys are taken away, after attachers were told */
 	DS_FP_ATTACH_KEYS,	/* keys of a segment arrived, before they are used */
+	DS_FP_TOKEN_WIDE,	/* a memory region's token has no room for what it says */
+	DS_FP_TOKEN_READ,	/* a token cannot be read where it is: the host is asked */
+	DS_FP_TOKEN_WRITE,	/* likewise a queue pair's be written; it may not sleep there */
+	DS_FP_TOKEN_HOST,	/* before the host answers its mailbox; with fail it does not */
 	DS_FP_COUNT
 };
 

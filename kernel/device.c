@@ -20,6 +20,7 @@
 #include "device.h"
 #include "domain.h"
 #include "netlink.h"
+#include "token_fetch.h"
 #include "tokens.h"
 #include "verbs.h"
 
@@ -114,6 +115,8 @@ static void ds_device_remove(struct ib_device *ib, void *client_data)
 	dev->removing = true;
 	mutex_unlock(&dev->lock);
 
+	/* First, so that no operation waits for a token any more. */
+	ds_token_device_leave(dev->tokens);
 	ds_conn_close_device(dev, "the RDMA device was removed");
 	ds_device_put(dev);
 	wait_for_completion(&dev->unused);

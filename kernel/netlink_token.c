@@ -283,8 +283,11 @@ static const char *const ds_expand_stat_names[] = {
 	"expand_cancelled", "expand_gone", "expand_withdrawn", "expand_prestaged",
 };
 
+static const char *const ds_whole_stat_names[] = { "whole_kept", "whole_failed", "whole_full" };
+
 static_assert(sizeof(struct ds_batch_stats) == ARRAY_SIZE(ds_batch_stat_names) * sizeof(u64));
 static_assert(sizeof(struct ds_expand_stats) == ARRAY_SIZE(ds_expand_stat_names) * sizeof(u64));
+static_assert(sizeof(struct ds_whole_stats) == ARRAY_SIZE(ds_whole_stat_names) * sizeof(u64));
 
 static int ds_dump_named(struct ds_dump *dump, const char *const *names, const u64 *values,
 			 u32 count)
@@ -306,7 +309,9 @@ static int ds_dump_fetch_stats(struct ds_dump *dump)
 	return ds_dump_named(dump, ds_batch_stat_names, (u64 *)&ds_token_fetch.batch.stats,
 			     ARRAY_SIZE(ds_batch_stat_names)) ?:
 	       ds_dump_named(dump, ds_expand_stat_names, (u64 *)&ds_token_fetch.box.stats,
-			     ARRAY_SIZE(ds_expand_stat_names));
+			     ARRAY_SIZE(ds_expand_stat_names)) ?:
+	       ds_dump_named(dump, ds_whole_stat_names, (u64 *)&ds_token_whole.stats,
+			     ARRAY_SIZE(ds_whole_stat_names));
 }
 
 int ds_dump_token_stats(struct ds_dump *dump)

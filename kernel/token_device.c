@@ -193,6 +193,16 @@ u8 ds_token_device_of(u32 token)
 	return page ? READ_ONCE(page[index % PAGE_SIZE]) : 0;
 }
 
+int ds_token_device_may_ask(u32 number, u32 token)
+{
+	const struct ds_token_device *dev;
+
+	if (!number || number != ds_token_device_of(token))
+		return -EACCES;
+	dev = rcu_dereference_bh(ds_token_devices[number]);
+	return dev && !READ_ONCE(dev->leaving) ? 0 : -ENODEV;
+}
+
 void ds_token_devices_exit(void)
 {
 	u32 i;

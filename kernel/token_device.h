@@ -59,6 +59,7 @@ struct ds_token_counts {
  * struct ds_token_device - an RDMA device
  * @ib: it; NULL for memory that no device knows, but packets reach
  * @number: by which tokens say whose they are, 1 to 255
+ * @leaving: it asks for nothing any more
  * @counts: by processor
  * @foreign: objects of other users, NULL if they were not imported; under the devices' lock
  * @coming: an import of which not all parts are there, or NULL; likewise
@@ -66,6 +67,7 @@ struct ds_token_counts {
 struct ds_token_device {
 	struct ib_device		*ib;
 	u8				number;
+	bool				leaving;
 	struct ds_token_counts __percpu	*counts;
 	struct ds_token_import		*foreign;
 	struct ds_token_import		*coming;
@@ -103,6 +105,12 @@ struct ds_token_device *ds_token_device_number(u8 number);
 int ds_token_set_device(u32 token, const struct ds_token_device *dev);
 u8 ds_token_device_of(u32 token);
 void ds_token_devices_exit(void);
+
+/*
+ * May the device with a number ask the host for a token? 0, -EACCES for one that is not its
+ * own, or -ENODEV if it is leaving. Context: bottom halves are off.
+ */
+int ds_token_device_may_ask(u32 number, u32 token);
 
 /* The time at which a look-up begins, 0 if it is not timed. Context: any. */
 u64 ds_token_began(const struct ds_token_device *dev);

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * DS: what is not in L1 of the host's token cache is fetched, in batches.
+ * DS: what is not in L1 of the host's token cache is fetched, in batches; and what cannot be
+ * read or written where it is, is asked for through the mailbox.
  */
 #ifndef _DS_TOKEN_FETCH_H
 #define _DS_TOKEN_FETCH_H
 
-#include "tokencache/fetch.h"
+#include "token_device.h"
+#include "tokencache/whole.h"
 
 extern struct ds_fetch ds_token_fetch;
+extern struct ds_whole ds_token_whole;
 
 /*
  * Before the first token is made, and after the last one has ended. Context: process.
@@ -19,7 +22,25 @@ void ds_token_fetch_exit(void);
 /* A token was used that is not in L1. Context: not an interrupt. */
 void ds_token_missed(u32 token);
 
-/* A token was revoked. Context: process. */
+/*
+ * Ask the host for a token of @dev: urgently, and have @w told. The second one waits for a
+ * copy of it; the third asks that a wide one is kept. Context: bottom halves are off;
+ * process, may sleep; not an interrupt.
+ *
+ * Return: as ds_fetch_whole(); the second one as @w is told, or -EINTR when it is killed.
+ */
+int ds_token_ask(const struct ds_token_device *dev, u32 token, struct ds_expand_waiter *w);
+int ds_token_ask_wait(const struct ds_token_device *dev, u32 token, struct ds_token_desc *d);
+void ds_token_ask_whole(const struct ds_token_device *dev, u32 token);
+
+/* A token was revoked; and nobody uses it any more. Context: process. */
 void ds_token_unfetch(u32 token);
+void ds_token_drop_whole(u32 token);
+
+/*
+ * A device goes away: who waits for it is told -ENODEV, and it may ask for nothing more.
+ * Waits for what the host has in hand. Context: process, may sleep.
+ */
+void ds_token_device_leave(struct ds_token_device *dev);
 
 #endif

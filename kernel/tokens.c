@@ -9,16 +9,19 @@
 #include <linux/err.h>
 #include <linux/ktime.h>
 #include <linux/nodemask.h>
+#include <linux/sched.h>
 #include <linux/sizes.h>
 #include <linux/topology.h>
 #include <rdma/ib_verbs.h>
 #include <uapi/ds/ioctl.h>
+#include "debug.h"
 #include "params.h"
-#include "tokencache/inline.h"
 #include "token_fetch.h"
 #include "token_foreign.h"
 #include "tokens.h"
 #include "trace.h"
+
+#define DS_TOKEN_TRIES	16	/* to read a token, and to have the host read it */
 
 struct ds_cache ds_tokens;
 struct ds_token_device *ds_token_packets;
@@ -88,9 +91,16 @@ void ds_tokens_exit(void)
 
 int ds_token_add(const struct ds_token_device *dev, const struct ds_token_desc *d, u32 *token)
 {
+	struct ds_token_desc wide;
 	u32 made;
-	int ret = ds_token_reserve(&ds_tokens.table, d, &made);
+	int ret;
 
+	if (d->type == DS_TOKEN_MR && ds_failpoint(DS_FP_TOKEN_WIDE)) {
+		wide = *d;
+		wide.mr.page_shift = 0;		/* for which a packed token has no room */
+		d = &wide;
+	}
+	ret = ds_token_reserve(&ds_tokens.table, d, &made);
 	if (ret)
 		return ret;
 	/* Before it can be found: what is found has the right device. */
@@ -105,13 +115,14 @@ int ds_token_add(const struct ds_token_device *dev, const struct ds_token_desc *
 	return 0;
 }
 
-/* @found: tier, or an error. With the cache passed by, nothing is counted or fetched. */
-static void ds_token_found(const struct ds_token_device *dev, u32 token, int found, u64 began)
+/* With the cache passed by, nothing is counted or fetched. */
+void ds_token_looked(const struct ds_token_device *dev, u32 token, int found, bool missed,
+		     u64 began)
 {
 	if (!ds_token_cache)
 		return;
 	ds_token_count_look(dev, found, began);
-	if (found <= 1)
+	if (!missed)
 		return;
 	if (began)
 		began = ktime_get_ns();
@@ -119,49 +130,58 @@ static void ds_token_found(const struct ds_token_device *dev, u32 token, int fou
 	ds_token_count_miss(dev, began);
 }
 
+/* The host reads it for us, or waits for who has it on its way. */
+static int ds_token_read_by_host(const struct ds_token_device *dev, u32 token,
+				 struct ds_token_desc *d)
+{
+	int ret = ds_token_hold(&ds_tokens.table, token);
+
+	if (ret)
+		return ret;
+	ret = ds_token_ask_wait(dev, token, d);
+	if (ret)
+		ds_token_put(&ds_tokens.table, token);
+	return ret;
+}
+
+/* Return: as ds_whole_get(), but for -EAGAIN. */
+static int ds_token_read(const struct ds_token_device *dev, u32 token, struct ds_token_desc *d)
+{
+	int tries, ret;
+
+	for (tries = 0; tries < DS_TOKEN_TRIES; tries++) {
+		ret = ds_failpoint(DS_FP_TOKEN_READ) ? -EAGAIN :
+						       ds_whole_get(&ds_token_whole, token, d);
+		if (ret == -EAGAIN)
+			ret = ds_token_read_by_host(dev, token, d);
+		if (ret == -EAGAIN || ret == -EBUSY)
+			schedule_timeout_uninterruptible(1);	/* the mailbox is full */
+		else if (ret != -ETIMEDOUT)
+			return ret;
+	}
+	return -ETIMEDOUT;
+}
+
 int ds_token_use(const struct ds_token_device *dev, u32 token, struct ds_token_desc *d)
 {
 	u64 began = ds_token_began(dev);
-	int ret;
+	int ret = ds_token_read(dev, token, d);
 
-	/* Whoever moves it does not sleep meanwhile. */
-	do
-		ret = ds_cache_get(&ds_tokens, token, d);
-	while (ret == -EAGAIN);
-	if (!ret)
-		trace_ds_token_access(token, DS_TOKEN_OP_READ, d->tier);
-	ds_token_found(dev, token, ret ?: d->tier, began);
-	return ret;
+	if (ret < 0) {
+		ds_token_looked(dev, token, ret, false, began);
+		return ret;
+	}
+	trace_ds_token_access(token, DS_TOKEN_OP_READ, d->tier);
+	/* A wide one that is not kept was read at home, wherever it is. */
+	ds_token_looked(dev, token, ret ? 3 : d->tier, d->tier > 1, began);
+	if (ret && ds_token_cache)
+		ds_token_ask_whole(dev, token);
+	return 0;
 }
 
 void ds_token_drop(u32 token)
 {
 	ds_token_put(&ds_tokens.table, token);
-}
-
-void ds_token_qp_state(u32 token, enum ib_qp_state state)
-{
-	/* Whoever writes or moves it does not sleep meanwhile. */
-	while (ds_token_set_state(&ds_tokens.table, token, state) == -EAGAIN)
-		cpu_relax();
-	trace_ds_token_access(token, DS_TOKEN_OP_WRITE, 0);
-}
-
-void ds_token_qp_posts(const struct ds_token_device *dev, u32 token, u32 count)
-{
-	struct ds_token_pack p;
-	u64 began;
-	int found;
-
-	if (!ds_token_cache)
-		return;
-	began = ds_token_began(dev);
-	found = ds_cache_look(&ds_tokens, token, &p);
-	if (found > 0)
-		trace_ds_token_access(token, DS_TOKEN_OP_WRITE, found);
-	ds_token_found(dev, token, found, began);
-	while (ds_token_add_posted(&ds_tokens.table, token, count) == -EAGAIN)
-		cpu_relax();
 }
 
 int ds_token_access(u32 access)
@@ -202,5 +222,6 @@ void ds_token_end(u32 token)
 		wait_for_completion(&waiter.unused);
 	else if (ret)
 		return;
+	ds_token_drop_whole(token);
 	ds_token_free(&ds_tokens.table, token);
 }

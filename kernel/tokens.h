@@ -28,8 +28,9 @@ int ds_token_add(const struct ds_token_device *dev, const struct ds_token_desc *
 void ds_token_end(u32 token);
 
 /*
- * Begin a use, ended by ds_token_drop(), and count it with its device. Context: not an
- * interrupt. Return: as ds_token_get().
+ * Begin a use, ended by ds_token_drop(), and count it with its device. Context: process,
+ * may sleep. Return: 0; -ESTALE, -EBADF or -EOVERFLOW as ds_token_get(); -ENODEV when the device
+ * goes away, -ETIMEDOUT, or -EINTR, while the token could not be read where it is.
  */
 int ds_token_use(const struct ds_token_device *dev, u32 token, struct ds_token_desc *d);
 
@@ -37,11 +38,11 @@ int ds_token_use(const struct ds_token_device *dev, u32 token, struct ds_token_d
 void ds_token_drop(u32 token);
 
 /*
- * A queue pair, which is the caller's, has another state, or posts @count requests more, for
- * which its token is looked up. Context: not an interrupt, preemption is off.
+ * Count a look-up that found the token in tier @found, or an error, and fetch it if it was
+ * @missed in L1. Context: not an interrupt.
  */
-void ds_token_qp_state(u32 token, enum ib_qp_state state);
-void ds_token_qp_posts(const struct ds_token_device *dev, u32 token, u32 count);
+void ds_token_looked(const struct ds_token_device *dev, u32 token, int found, bool missed,
+		     u64 began);
 
 /* IB_ACCESS_* of a peer that has DS_ACCESS_*. */
 int ds_token_access(u32 access);

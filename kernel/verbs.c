@@ -55,7 +55,7 @@ static bool ds_qp_set_broken(struct ds_qp *qp)
 	spin_lock_bh(&qp->lock);
 	first = !qp->broken;
 	qp->broken = true;
-	ds_token_qp_state(qp->token, IB_QPS_ERR);
+	ds_token_qp_state(&qp->token, IB_QPS_ERR);
 	spin_unlock_bh(&qp->lock);
 	wake_up_all(&qp->sq_wait);
 	return first;
@@ -134,7 +134,7 @@ static int ds_qp_make_tokens(struct ds_qp *qp, const struct ds_qp_attr *attr)
 		return ret;
 	q.qp.scq = ds_token_index(qp->cq_token);
 	q.qp.rcq = q.qp.scq;
-	ret = ds_token_add(qp->device, &q, &qp->token);
+	ret = ds_token_qp_add(&qp->token, qp->device, &q);
 	if (ret)
 		ds_token_end(qp->cq_token);
 	return ret;
@@ -321,7 +321,7 @@ void ds_qp_set_state(struct ds_qp *qp, enum ib_qp_state state)
 {
 	spin_lock_bh(&qp->lock);
 	if (!qp->broken)
-		ds_token_qp_state(qp->token, state);
+		ds_token_qp_state(&qp->token, state);
 	spin_unlock_bh(&qp->lock);
 }
 
@@ -373,7 +373,7 @@ void ds_qp_destroy(struct ds_qp *qp)
 	qp->ib = NULL;
 	qp->cq = NULL;
 	ds_qp_end_rest(qp);
-	ds_token_end(qp->token);
+	ds_token_qp_end(&qp->token);
 	ds_token_end(qp->cq_token);
 }
 
@@ -486,7 +486,7 @@ static int ds_chain_try(struct ds_qp *qp, struct ds_chain *chain)
 		ds_stat_add(qp->stats, DS_STAT_WORK_REQUESTS, chain->count);
 	}
 	posted = chain->posted;
-	ds_token_qp_posts(qp->device, qp->token, posted);
+	ds_token_qp_posts(&qp->token, posted);
 	/* Behind the unlock a chain in the device may be done, freed, and with it @qp. */
 	spin_unlock_bh(&qp->lock);
 	if (likely(!ret))

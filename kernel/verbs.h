@@ -14,6 +14,7 @@
 #include <linux/workqueue.h>
 #include <rdma/ib_verbs.h>
 #include <rdma/rdma_cm.h>
+#include "token_qp.h"
 
 struct ds_chain;
 struct ds_device;
@@ -92,7 +93,7 @@ struct ds_chain {
  * @pollers: one for its life, one for each ds_qp_poll() and failed post at work
  * @unpolled: completed when there are none
  * @device: its device in the token cache
- * @token: handle of the queue pair's token
+ * @token: the queue pair's token
  * @cq_token: handle of the completion queue's token
  */
 struct ds_qp {
@@ -117,7 +118,7 @@ struct ds_qp {
 	refcount_t		pollers;
 	struct completion	unpolled;
 	struct ds_token_device	*device;
-	u32			token;
+	struct ds_token_qp	token;
 	u32			cq_token;
 };
 

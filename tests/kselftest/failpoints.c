@@ -9,7 +9,8 @@
 
 static const char *const names[] = {
 	"chain_post", "chain_partial", "hello", "auth_ok", "lane_connect", "msg_send",
-	"seg_alloc", "seg_register", "seg_revoke", "attach_keys",
+	"seg_alloc", "seg_register", "seg_revoke", "attach_keys", "token_wide", "token_read",
+	"token_write", "token_host",
 };
 
 static int add_segment(void)

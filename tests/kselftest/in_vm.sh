@@ -56,6 +56,7 @@ for program in $programs; do
 	run "./$program"
 done
 run ./room
+run ./token_expand
 run ./fail_nth
 # The same while signals come without end.
 for program in $programs; do

@@ -165,6 +165,22 @@ static void a_copy_is_kept(void **state)
 	stop();
 }
 
+/* Was a token used lately, where it is? */
+static bool was_used(const struct ds_token_desc *d)
+{
+	if (d->tier == 2)
+		return ds_l2_page_of(&cache.table.l2, d->slot)->recent[ds_l2_index(d->slot)];
+	return d->tier == 3 || cache.policy.slots[d->slot].heat;
+}
+
+static void was_not_used(const struct ds_token_desc *d)
+{
+	if (d->tier == 2)
+		ds_l2_page_of(&cache.table.l2, d->slot)->recent[ds_l2_index(d->slot)] = 0;
+	else if (d->tier == 1)
+		cache.policy.slots[d->slot].heat = 0;
+}
+
 /* As with ds_cache_get(). */
 static void who_chooses_hears_of_it(void **state)
 {
@@ -180,8 +196,10 @@ static void who_chooses_hears_of_it(void **state)
 		u32 token = tokens[(const u32[]){ 1, 2, 8, 3 }[i]];
 
 		tier = (const u32[]){ 2, 1, 1, 3 }[i];
-		assert_true(ds_whole_get(&buffers, token, &d) >= 0);
 		assert_int_equal(ds_cache_get(&cache, token, &same), 0);
+		was_not_used(&same);
+		assert_true(ds_whole_get(&buffers, token, &d) >= 0);
+		assert_true(was_used(&d));
 		assert_int_equal(d.tier, tier);
 		assert_int_equal(same.tier, tier);
 		assert_int_equal(d.slot, same.slot);

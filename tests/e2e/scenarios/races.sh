@@ -6,7 +6,7 @@
 # taken away. What waits ends in time, with an error and a remedy; nothing stays.
 # shellcheck source=tests/e2e/lib.sh
 . /share/lib.sh
-plan 29
+plan 33
 
 hold() { on_node "$1" sh -c "echo 'delay $((1000 + 1000 * slow)) 1' > /sys/kernel/debug/ds/failpoints/$2"; }
 held() { # held NODE FAILPOINT: something waits there
@@ -81,6 +81,20 @@ attach "$segment"
 at 1 attach_keys
 check "keys have come, the device goes" replug 1
 check "the attach ends" ended attach
+check "then it works" works "$segment"
+
+# An operation waits for the host to read a token, while the host is held. The device does not
+# wait for the operation: it is told.
+expands() { dsctl -j token stat | grep -o "\"(fetch)\",\"name\":\"expand_$1\",\"[a-z]*\":[0-9]*" | grep -o '[0-9]*$'; }
+within 20 dsctl -q seg attach "2:$segment" --space 1 --servers 1 > /dev/null
+gone=$(expands gone)
+on_node 1 sh -c "echo 'fail 11 1' > /sys/kernel/debug/ds/failpoints/token_read"
+hold 1 token_host
+start read 1 dsctl --timeout 20s mem read "$first" 64
+at 1 token_host
+check "a token is asked for, the device goes" replug 1
+check "the operation ends" ended read
+check "as its device was gone" [ "$(expands gone)" = $((gone + 1)) ]
 check "then it works" works "$segment"
 
 # Under load; the client answers a revoke late, or not at all.

@@ -5,7 +5,7 @@
 # all users of an RDMA device beside what rdma(8) counts.
 # shellcheck source=tests/e2e/lib.sh
 . /share/lib.sh
-plan 27
+plan 37
 
 bench() { within 60 dsctl -q mem bench $first --op "$1" --count "$2" --depth 4 > /dev/null; }
 # counted NAME: of rxe0, from a file of `dsctl -j token stat`
@@ -70,6 +70,44 @@ dsctl -q token set MIGRATION_BLOCKING=0
 check "import under load" sh -c 'dsctl -q token import rxe0 > /dev/null'
 pkill -INT -x dsctl
 finish load
+
+# -- wide tokens, and the mailbox by which their descriptions come --
+# mailbox COUNTER [FILE]: of a file of `dsctl -j token stat`
+mailbox() { grep -o "\"(fetch)\",\"name\":\"$1\",\"[a-z]*\":[0-9]*" "${2:-/run/stat}" | grep -o '[0-9]*$'; }
+mailboxes() { dsctl -j token stat > "${1:-/run/stat}"; }
+# grown COUNTER: since /run/before
+grown() { echo $(($(mailbox "$1") - $(mailbox "$1" /run/before))); }
+failpoint() { echo "$2" > "/sys/kernel/debug/ds/failpoints/$1"; }
+kept() { mailboxes && [ "$(grown whole_kept)" = 8 ]; }
+wide() { dsctl -j token show --type mr | grep -o '{"token"[^}]*}' | grep -c '"wide"'; }
+
+is "no token is wide" "$(wide)" 0
+segment=$(lend 2 16M)
+failpoint token_wide 'fail 75'
+dsctl -q seg attach "2:$segment" --space 2 --servers 1 > /dev/null
+failpoint token_wide off
+is "those of a segment are, one for each chunk" "$(wide)" 8
+mailboxes /run/before
+sweep() { within 60 dsctl -q mem read --space 2 $first 16M > /dev/null; }
+check "they are used" sweep
+check "the host has answered once for each" eventually 20 kept
+is "by copies" "$(grown expand_copied)" 8
+is "that nobody waited for" "$(grown expand_background)" 8
+mailboxes /run/before
+check "they are used again" sweep
+mailboxes
+is "and nobody asked again" "$(grown expand_asked)" 0
+mailboxes /run/before
+for _ in 1 2 3; do
+	failpoint token_read 'fail 11 1'
+	failpoint token_write 'fail 11 1'
+	dsctl -q mem read --space 2 $first 64 > /dev/null
+done
+mailboxes
+check "who waits for the host is urgent ($(grown expand_urgent))" [ "$(grown expand_urgent)" -ge 3 ]
+check "none failed or was late" [ "$(grown expand_failed) $(grown expand_late) $(grown expand_expired)" = "0 0 0" ]
+within 20 dsctl -q space del 2
+is "with the segment they go" "$(wide)" 0
 
 # -- objects of others --
 within 60 ib_send_bw -d rxe0 -D 40 > /dev/null 2>&1 &

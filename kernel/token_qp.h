@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * DS: the token of a queue pair, and what changes in it while the queue pair lives.
+ */
+#ifndef _DS_TOKEN_QP_H
+#define _DS_TOKEN_QP_H
+
+#include <linux/completion.h>
+#include <linux/spinlock.h>
+#include <rdma/ib_verbs.h>
+#include "tokencache/expand.h"
+
+struct ds_token_device;
+
+/**
+ * struct ds_token_qp - the token of a queue pair
+ * @dev: its device
+ * @token: handle
+ * @late: something of what follows is to be written yet
+ * @lock: guards all below; the mailbox's lock is taken within it
+ * @posted: requests posted, not yet added
+ * @state: not yet written, or DS_QP_STATES
+ * @w: waits for the host to have the token at rest
+ * @told: it does not wait
+ */
+struct ds_token_qp {
+	const struct ds_token_device	*dev;
+	u32				token;
+	bool				late;
+	spinlock_t			lock;		/* see above */
+	u16				posted;
+	u8				state;
+	struct ds_expand_waiter		w;
+	struct completion		told;
+};
+
+/* As ds_token_add() and ds_token_end(). */
+int ds_token_qp_add(struct ds_token_qp *q, const struct ds_token_device *dev,
+		    const struct ds_token_desc *d);
+void ds_token_qp_end(struct ds_token_qp *q);
+
+/*
+ * The queue pair has another state, or posts @count requests more, for which its token is
+ * looked up. Context: not an interrupt; bottom halves are off, under a lock of the caller.
+ */
+void ds_token_qp_state(struct ds_token_qp *q, enum ib_qp_state state);
+void ds_token_qp_posts(struct ds_token_qp *q, u32 count);
+
+#endif

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The mailbox of the token cache at work: operations whose tokens cannot be read or written
+ * where they are, and a host that does not answer. DS_TEST_SPACE is as in submit.c.
+ */
+#include "ds_test.h"
+#include "ds_submit.h"
+#include "ds_nl.h"
+#include "ds_failpoint.h"
+
+#include <ds/token.h>
+
+/* ---- counters ---- */
+
+struct counter {
+	const char *name;
+	uint64_t value;
+	bool found;
+};
+
+static void note_counter(void *ctx)
+{
+	struct counter *c = ctx;
+
+	if (strcmp(nl_data(nl_find(DS_A_DEVICE)), "(fetch)") ||
+	    strcmp(nl_data(nl_find(DS_A_NAME)), c->name))
+		return;
+	c->value = nl_get(DS_A_VALUE);
+	c->found = true;
+}
+
+static uint64_t counted(const char *name)
+{
+	struct counter c = { .name = name };
+
+	EXPECT_EQ(0, nl_dump(DS_CMD_TOKEN_STAT_GET, note_counter, &c, NULL));
+	if (!EXPECT(c.found))
+		printf("# there is no counter %s\n", name);
+	return c.value;
+}
+
+/* ---- what queue pairs have posted ---- */
+
+struct posts {
+	int count;
+	uint32_t token[512];
+	uint16_t posted[512];
+};
+
+static void note_posted(void *ctx)
+{
+	struct posts *p = ctx;
+
+	if (nl_get(DS_A_TYPE) != DS_TOKEN_QP || p->count == ARRAY_LEN(p->token))
+		return;
+	p->token[p->count] = nl_get(DS_A_TOKEN);
+	p->posted[p->count++] = nl_get(DS_A_POSTED);
+}
+
+static struct posts posts(void)
+{
+	struct posts p = { 0 };
+
+	EXPECT_EQ(0, nl_dump(DS_CMD_TOKEN_GET, note_posted, &p, NULL));
+	EXPECT(p.count > 0);
+	return p;
+}
+
+/* Of the queue pair that has posted most since. */
+static uint16_t posted_since(const struct posts *before)
+{
+	struct posts now = posts();
+	uint16_t most = 0, grown;
+	int i, k;
+
+	for (i = 0; i < now.count; i++)
+		for (k = 0; k < before->count; k++) {
+			grown = now.posted[i] - before->posted[k];
+			if (now.token[i] == before->token[k] && grown > most)
+				most = grown;
+		}
+	return most;
+}
+
+/* ---- operations ---- */
+
+static void arm(const char *name, const char *text)
+{
+	int fd = failpoint_open(name);
+
+	ASSERT_OK(failpoint_set(fd, text));
+	close(fd);
+}
+
+static struct ds_cqe read_some(struct setup *s)
+{
+	return RUN_RW(*s, DS_OP_READ, .length = 64, .addr = s->space.out_base + 4096);
+}
+
+TEST(what_cannot_be_read_where_it_is_the_host_reads)
+{
+	uint64_t asked = counted("expand_asked"), copied = counted("expand_copied");
+	uint64_t urgent = counted("expand_urgent");
+	struct setup s = set_up(DS_ACCESS_ALL);
+	int i;
+
+	for (i = 0; i < 20; i++) {
+		arm("token_read", "fail 11 1");
+		EXPECT_EQ(0, read_some(&s).status);
+	}
+	EXPECT_EQ(asked + 20, counted("expand_asked"));
+	EXPECT_EQ(copied + 20, counted("expand_copied"));
+	EXPECT_EQ(urgent + 20, counted("expand_urgent"));
+}
+
+TEST(who_may_not_have_it_is_refused_all_the_same)
+{
+	struct setup s = set_up(DS_ACCESS_READ);
+
+	arm("token_read", "fail 11 1");
+	RW_REFUSED(EACCES, s, DS_OP_WRITE, .length = 64, .addr = s.space.out_base + 4096);
+	arm("token_read", "off");
+}
+
+/* Nothing is lost: the host has the token at rest, or the next post writes both. */
+TEST(what_cannot_be_written_where_it_is_is_written_later)
+{
+	uint64_t asked = counted("expand_asked");
+	struct setup s = set_up(DS_ACCESS_ALL);
+	struct posts before = posts();
+	int i;
+
+	for (i = 0; i < 300; i++) {
+		if (i % 3 == 0)
+			arm("token_write", i % 2 ? "fail 11 1" : "fail 11 3");
+		EXPECT_EQ(0, read_some(&s).status);
+	}
+	arm("token_write", "off");
+	EXPECT_EQ(0, read_some(&s).status);
+	for (i = 0; i < 100 && posted_since(&before) < 301; i++)
+		usleep(10000);
+	EXPECT_EQ(301, posted_since(&before));
+	EXPECT(counted("expand_asked") > asked);
+}
+
+TEST(a_host_that_does_not_answer)
+{
+	uint64_t expired = counted("expand_expired");
+	struct setup s = set_up(DS_ACCESS_ALL);
+
+	/* One time it could not be read, and nobody answered; then it could. */
+	arm("token_host", "fail 5");
+	arm("token_read", "fail 11 1");
+	EXPECT_EQ(0, read_some(&s).status);
+	EXPECT(counted("expand_expired") > expired);
+	/* It never can: the operation ends, and was not done. */
+	arm("token_read", "fail 11");
+	RW_REFUSED(ETIMEDOUT, s, DS_OP_WRITE, .length = 64, .addr = s.space.out_base + 4096);
+	arm("token_host", "off");
+	EXPECT_EQ(0, read_some(&s).status);	/* the host reads it */
+	arm("token_read", "off");
+	EXPECT_EQ(0, read_some(&s).status);
+}
+
+/* A queue pair that is never written goes on, and what it was to write is not lost. */
+TEST(chains_do_not_wait_for_the_host)
+{
+	struct setup s = set_up(DS_ACCESS_ALL);
+	struct posts before = posts();
+	int i;
+
+	arm("token_host", "fail 5");
+	arm("token_write", "fail 11");
+	for (i = 0; i < 100; i++)
+		EXPECT_EQ(0, read_some(&s).status);
+	EXPECT_EQ(0, posted_since(&before));
+	arm("token_write", "off");
+	arm("token_host", "off");
+	EXPECT_EQ(0, read_some(&s).status);
+	EXPECT_EQ(101, posted_since(&before));
+}
+
+TEST(all_failpoints_are_off)
+{
+	static const char *const names[] = {
+		"token_read", "token_write", "token_host", "token_wide",
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_LEN(names); i++)
+		arm(names[i], "off");
+}
