@@ -237,13 +237,14 @@ int ds_fetch_whole(struct ds_fetch *f, u32 token, u32 requester, u32 priority,
 u64 ds_fetch_work(struct ds_fetch *f, u64 now, u32 budget)
 {
 	u64 next;
+	u32 served;
 
 	if (!ds_batch_due(&f->batch, now))
 		ds_batch_flush(&f->batch, now);
+	/* First: who can be answered now has not waited in vain, however late it is. */
+	served = ds_expand_serve(&f->box, budget);
 	next = ds_expand_expire(&f->box, now);
-	if (ds_expand_serve(&f->box, budget) == budget)
-		return 0;
-	return min(next, ds_batch_due(&f->batch, now));
+	return served == budget ? 0 : min(next, ds_batch_due(&f->batch, now));
 }
 
 void ds_fetch_revoked(struct ds_fetch *f, u32 token)

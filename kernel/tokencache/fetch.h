@@ -83,7 +83,7 @@ int ds_fetch_whole(struct ds_fetch *f, u32 token, u32 requester, u32 priority,
 		   struct ds_expand_waiter *w, u64 now);
 
 /**
- * ds_fetch_work - flush the batch if it is due, end who waited too long, serve the mailbox
+ * ds_fetch_work - flush the batch if it is due, serve the mailbox, end who waited too long
  * @f: fetch
  * @now: ns
  * @budget: most requests of the mailbox, at least 1

@@ -20,10 +20,11 @@ struct counter {
 
 static void note_counter(void *ctx)
 {
+	const struct nlattr *device = nl_find(DS_A_DEVICE), *name = nl_find(DS_A_NAME);
 	struct counter *c = ctx;
 
-	if (strcmp(nl_data(nl_find(DS_A_DEVICE)), "(fetch)") ||
-	    strcmp(nl_data(nl_find(DS_A_NAME)), c->name))
+	if (!device || strcmp(nl_data(device), "(fetch)") || !name ||
+	    strcmp(nl_data(name), c->name))
 		return;
 	c->value = nl_get(DS_A_VALUE);
 	c->found = true;
@@ -51,7 +52,7 @@ static void note_posted(void *ctx)
 {
 	struct posts *p = ctx;
 
-	if (nl_get(DS_A_TYPE) != DS_TOKEN_QP || p->count == ARRAY_LEN(p->token))
+	if (nl_get(DS_A_TYPE) != DS_TOKEN_QP || p->count == (int)ARRAY_LEN(p->token))
 		return;
 	p->token[p->count] = nl_get(DS_A_TOKEN);
 	p->posted[p->count++] = nl_get(DS_A_POSTED);

@@ -348,6 +348,23 @@ static void wide_ones_from_the_host(void **state)
 	stop();
 }
 
+/* A host that comes late answers whom it can, and then looks who has waited too long. */
+static void a_late_host(void **state)
+{
+	u64 late = ds_expand_params[DS_EXPAND_TIMEOUT_NS].normal + 1;
+
+	(void)state;
+	start(4, 0);
+	assert_int_equal(whole(19, true, owner(19)), -EINPROGRESS);
+	assert_int_equal(whole(35, true, owner(35)), -EINPROGRESS);
+	assert_int_equal(ds_fetch_work(&fetch, late, 1), 0);
+	assert_told(19, 0);
+	assert_told(35, -ETIMEDOUT);
+	assert_int_equal(ds_fetch_work(&fetch, late, 1), DS_BATCH_NEVER);
+	assert_int_equal(fetch.box.stats.expired, 1);
+	stop();
+}
+
 /* Who is staged stays below L2's size; who has to leave goes home, and who may not stays. */
 static void staged_into_a_full_l2(void **state)
 {
@@ -486,6 +503,7 @@ int main(void)
 		TEST(pages),
 		TEST(moved_meanwhile),
 		TEST(wide_ones_from_the_host),
+		TEST(a_late_host),
 		TEST(staged_into_a_full_l2),
 		TEST(offsets),
 		TEST(revoked_and_shut_while_they_wait),
