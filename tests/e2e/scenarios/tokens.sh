@@ -5,7 +5,7 @@
 # all users of an RDMA device beside what rdma(8) counts.
 # shellcheck source=tests/e2e/lib.sh
 . /share/lib.sh
-plan 37
+plan 38
 
 bench() { within 60 dsctl -q mem bench $first --op "$1" --count "$2" --depth 4 > /dev/null; }
 # counted NAME: of rxe0, from a file of `dsctl -j token stat`
@@ -79,7 +79,7 @@ mailboxes() { dsctl -j token stat > "${1:-/run/stat}"; }
 grown() { echo $(($(mailbox "$1") - $(mailbox "$1" /run/before))); }
 failpoint() { echo "$2" > "/sys/kernel/debug/ds/failpoints/$1"; }
 kept() { mailboxes && [ "$(grown whole_kept)" = 8 ]; }
-wide() { dsctl -j token show --type mr | grep -o '{"token"[^}]*}' | grep -c '"wide"'; }
+wide() { dsctl -j token show --type mr | grep -o '{"token"[^}]*}' | grep -c '"wide":true'; }
 
 is "no token is wide" "$(wide)" 0
 segment=$(lend 2 16M)
@@ -88,11 +88,12 @@ dsctl -q seg attach "2:$segment" --space 2 --servers 1 > /dev/null
 failpoint token_wide off
 is "those of a segment are, one for each chunk" "$(wide)" 8
 mailboxes /run/before
-sweep() { within 60 dsctl -q mem read --space 2 $first 16M > /dev/null; }
+sweep() { within 60 dsctl -q mem fill --space 2 $first 16M --pattern 5; }
 check "they are used" sweep
 check "the host has answered once for each" eventually 20 kept
 is "by copies" "$(grown expand_copied)" 8
-is "that nobody waited for" "$(grown expand_background)" 8
+is "that nobody waited for" "$(grown expand_asked) $(grown expand_urgent)" "8 0"
+check "neighbours came to L2 beforehand ($(grown expand_prestaged))" [ "$(grown expand_prestaged)" -gt 0 ]
 mailboxes /run/before
 check "they are used again" sweep
 mailboxes
