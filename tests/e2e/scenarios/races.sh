@@ -93,8 +93,11 @@ hold 1 token_host
 start read 1 dsctl --timeout 20s mem read "$first" 64
 at 1 token_host
 check "a token is asked for, the device goes" replug 1
-check "the operation ends" ended read
-check "as its device was gone" [ "$(expands gone)" = $((gone + 1)) ]
+finish read
+status=$?	# the library may have tried again with the device that came
+sed 's/^/# read: /' /run/read.err
+check "the operation ends ($status)" [ "$status" -lt 124 ]
+check "it was told that its device was gone" [ "$(expands gone)" = $((gone + 1)) ]
 check "then it works" works "$segment"
 
 # Under load; the client answers a revoke late, or not at all.
