@@ -123,7 +123,23 @@ TEST(who_may_not_have_it_is_refused_all_the_same)
 	arm("token_read", "off");
 }
 
-/* Nothing is lost: the host has the token at rest, or the next post writes both. */
+/* Two tries, and none that comes by chance later: then the host has the token at rest. */
+TEST(what_cannot_be_written_is_written_when_the_host_has_answered)
+{
+	uint64_t staged = counted("expand_staged");
+	struct setup s = set_up(DS_ACCESS_ALL);
+	struct posts before = posts();
+	int i;
+
+	arm("token_write", "fail 11 2");
+	EXPECT_EQ(0, read_some(&s).status);
+	for (i = 0; i < 300 && posted_since(&before) < 1; i++)
+		usleep(10000);
+	EXPECT_EQ(1, posted_since(&before));
+	EXPECT_EQ(staged + 1, counted("expand_staged"));
+}
+
+/* Nothing is lost: when the host has answered, or with the next post. */
 TEST(what_cannot_be_written_where_it_is_is_written_later)
 {
 	uint64_t asked = counted("expand_asked");
