@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * On-demand expand from several threads: requesters of all kinds who leave, time out or wait, two
- * hosts, tokens that end, and a device that goes away. A requester's buffer is on its
+ * On-demand expand from several threads: requesters of all kinds who leave, time out, wait or go
+ * away, two hosts, tokens that end, and all devices that go away. A requester's buffer is on its
  * stack, so a host that writes to it too late is a race that the thread sanitizer sees.
  */
 #include <sched.h>
@@ -14,7 +14,7 @@
 
 #include "tokencache/expand.h"
 
-enum { TOKENS = 64, PAGE = 16, REQUESTERS = 3, HOSTS = 2, ROUNDS = 20000 };
+enum { TOKENS = 64, PAGE = 16, REQUESTERS = 3, HOSTS = 2, ROUNDS = 20000, DEVICES = 2 };
 
 static struct ds_expand box;
 static u64 in_l2[TOKENS];
@@ -29,7 +29,7 @@ static void count(u64 *counter)
 static int allowed(struct ds_expand *b, u32 requester, u32 token)
 {
 	(void)b;
-	return token < TOKENS && requester == 1 ? 0 : -EACCES;
+	return token < TOKENS && requester && requester <= DEVICES ? 0 : -EACCES;
 }
 
 static int locate(struct ds_expand *b, u32 token, u32 offset, u32 *page)
@@ -106,7 +106,8 @@ static void ask(u32 token, u32 random)
 {
 	struct sleeper s = { .w.base.done = wake };
 	struct ds_expand_req req = {
-		.token = token, .offset = token, .requester = 1, .priority = random & 1,
+		.token = token, .offset = token, .requester = 1 + (random >> 7) % DEVICES,
+		.priority = random & 1,
 	};
 	bool waits = random >> 1 & 3;
 	int ret;
@@ -133,6 +134,8 @@ static void *request(void *seed)
 		ask((random >> 8) % TOKENS, random >> 20);
 		if (!(random >> 29))
 			ds_expand_revoked(&box, random >> 14 & (TOKENS - 1));
+		if (random >> 24 == 9)
+			ds_expand_gone(&box, 1 + (random >> 14) % DEVICES);
 	}
 	return NULL;
 }
@@ -155,6 +158,7 @@ static void start(pthread_t *threads)
 		params[i] = ds_expand_params[i].normal;
 	params[DS_EXPAND_MAILBOX] = 4;
 	params[DS_EXPAND_BACKGROUND_MAX] = 2;
+	params[DS_EXPAND_REQUESTER_MAX] = 3;
 	params[DS_EXPAND_TIMEOUT_NS] = 20000;
 	assert_int_equal(ds_expand_init(&box, &ops, params), 0);
 	asked = expanded = failed = cancelled = issued = refused = wrong = 0;
@@ -182,18 +186,22 @@ static void join(pthread_t *threads)
 static void everybody_is_told_once(void **state)
 {
 	pthread_t threads[HOSTS + REQUESTERS];
+	u32 i;
 
 	(void)state;
 	start(threads);
 	join(threads);
 	print_message("# %llu expanded, %llu failed (%llu too late), %llu left, %llu issued, "
-		      "%llu refused; %llu completions late\n", expanded, failed,
-		      box.stats.expired, cancelled, issued, refused, box.stats.late);
-	assert_true(expanded && failed && cancelled && issued && refused);
+		      "%llu refused, %llu whose device went; %llu completions late\n", expanded,
+		      failed, box.stats.expired, cancelled, issued, refused, box.stats.gone,
+		      box.stats.late);
+	assert_true(expanded && failed && cancelled && issued && refused && box.stats.gone);
 	while (ds_expand_serve(&box, 1))
 		;
 	assert_int_equal(box.spare.count, 4);
 	assert_int_equal(box.background, 0);
+	for (i = 0; i < DS_EXPAND_REQUESTERS; i++)
+		assert_int_equal(box.held[i], 0);
 	ds_expand_shut(&box);
 	ds_expand_destroy(&box);
 }
