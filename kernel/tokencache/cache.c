@@ -47,7 +47,9 @@ int ds_cache_init(struct ds_cache *c, u32 limit, u32 capacity, u32 mode, u32 l2_
 	if (ret)
 		goto err_l1;
 	if (l2_pages) {
-		ret = ds_l2_init(&c->table.l2, l2_pages, l2_node);
+		ret = ds_policy_001_add_l2(&c->policy, l2_pages * DS_L2_MIXED_SLOTS);
+		if (!ret)
+			ret = ds_l2_init(&c->table.l2, l2_pages, l2_node);
 		if (ret)
 			goto err_policy;
 	}

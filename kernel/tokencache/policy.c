@@ -62,11 +62,6 @@ static void ds_policy_sample(struct ds_policy *p, u64 hash, bool hit)
 	ds_policy_set_window(p);
 }
 
-static inline bool ds_policy_is_sampled(const struct ds_policy *p, u64 hash)
-{
-	return (u32)(hash * 0x9e3779b97f4a7c15ull >> 32) < p->sampled;
-}
-
 /* What was noted of hits; some may be of those that were in the slots before. */
 static void ds_policy_hear(struct ds_policy *p)
 {
@@ -219,9 +214,8 @@ void ds_policy_rekey(struct ds_policy *p, u32 slot, u32 key)
 
 	s->key_low = (u8)key;
 	s->key_high = (u16)((s->key_high & (DS_SLOT_USED | DS_SLOT_PINNED)) | key >> 8);
-	if (!p->base)
-		WRITE_ONCE(s->link, link | (ds_policy_is_sampled(p, ds_policy_hash(key)) ?
-					    DS_SLOT_SAMPLED : 0));
+	WRITE_ONCE(s->link, link | (ds_policy_is_sampled(p, ds_policy_hash(key)) ?
+				    DS_SLOT_SAMPLED : 0));
 }
 
 int ds_policy_pin(struct ds_policy *p, u32 slot, bool pinned)

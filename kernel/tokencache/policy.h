@@ -52,7 +52,7 @@
 #define DS_SLOT_USED		0x4000	/* in @key_high */
 #define DS_SLOT_PINNED		0x8000
 #define DS_SLOT_MAIN		0x80000000u	/* in @link: it belongs to main, not staging */
-#define DS_SLOT_SAMPLED		0x40000000u	/* the shadow wants to hear of its hits */
+#define DS_SLOT_SAMPLED		0x40000000u	/* the shadow or trials want to hear of its hits */
 #define DS_SLOT_HEIR		0x20000000u	/* it stands where its last owner stood */
 #define DS_SLOT_NEXT		0x003fffffu
 
@@ -70,7 +70,7 @@ enum ds_policy_mode {
  * @key_low: 8 bits of the key
  * @key_high: 14 bits of the key and DS_SLOT_*
  * @link: the next of its queue and DS_SLOT_*; literal-001 and adaptive-001: when it was
- *	last used, in units of 1024 ns
+ *	last used, in units of 1024 ns, and DS_SLOT_SAMPLED
  */
 struct ds_policy_slot {
 	u8 heat;
@@ -82,7 +82,8 @@ struct ds_policy_slot {
 /**
  * struct ds_policy - the policy of one L1
  * @slots: of L1
- * @base: of literal-001 and adaptive-001, else NULL; nothing below @pinned is used then
+ * @base: of literal-001 and adaptive-001, else NULL; of what is below @pinned only
+ *	@sampled and the ring are used then
  * @capacity: slots
  * @stamp: epoch % 32 << 3, for hits
  * @rule: enum ds_rule
@@ -227,18 +228,18 @@ static inline void ds_policy_note(struct ds_policy *p, u32 slot)
 static inline void ds_policy_hit(struct ds_policy *p, u32 slot)
 {
 	struct ds_policy_slot *s = &p->slots[slot];
+	u32 link = READ_ONCE(s->link);
 	u8 heat = READ_ONCE(s->heat), hot;
 
 	if (p->base) {
-		if (heat != 0xff)
-			WRITE_ONCE(s->heat, heat + 1);
-		WRITE_ONCE(s->link, READ_ONCE(p->base->now));
-		return;
+		hot = heat == 0xff ? heat : heat + 1;
+		WRITE_ONCE(s->link, (link & DS_SLOT_SAMPLED) | READ_ONCE(p->base->now));
+	} else {
+		hot = READ_ONCE(p->stamp) | (heat % 8 == 7 ? 7 : heat % 8 + 1);
 	}
-	hot = READ_ONCE(p->stamp) | (heat % 8 == 7 ? 7 : heat % 8 + 1);
 	if (hot != heat)
 		WRITE_ONCE(s->heat, hot);
-	if (READ_ONCE(s->link) & DS_SLOT_SAMPLED)
+	if (link & DS_SLOT_SAMPLED)
 		ds_policy_note(p, slot);
 }
 
@@ -254,5 +255,10 @@ static inline u64 ds_policy_hash(u32 key)
 
 /* A slot that ds_policy_forget() left, or DS_POLICY_NONE if none was found now. */
 u32 ds_policy_forgotten(struct ds_policy *p);
+
+static inline bool ds_policy_is_sampled(const struct ds_policy *p, u64 hash)
+{
+	return (u32)(hash * 0x9e3779b97f4a7c15ull >> 32) < p->sampled;
+}
 
 #endif /* DS_TOKENCACHE_POLICY_H */

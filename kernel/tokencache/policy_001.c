@@ -8,6 +8,8 @@
 #define DS_POLICY_WORDS		64	/* halved in a call */
 #define DS_POLICY_LOOK_IDLE	64	/* slots, in a call */
 #define DS_POLICY_TICK_SHIFT	10
+#define DS_POLICY_TIME		(DS_SLOT_SAMPLED - 1)	/* of last use */
+#define DS_POLICY_LESS_TRAFFIC	32	/* 256ths of the misses that it may cost */
 
 void ds_policy_001_normal(struct ds_policy_params *params, u32 capacity, bool adaptive)
 {
@@ -33,18 +35,37 @@ int ds_policy_001_init(struct ds_policy *p, bool adaptive)
 	b->fit = 1;
 	b->random = 1;
 	b->halve_at = ~0ull;
-	return ds_sketch_init(&b->sketch, p->capacity);
+	if (ds_sketch_init(&b->sketch, p->capacity))
+		return -ENOMEM;
+	if (!adaptive)
+		return 0;
+	if (ds_trials_init(&b->l1, p->capacity, true))
+		return -ENOMEM;
+	p->sampled = b->l1.sampled;
+	return 0;
+}
+
+int ds_policy_001_add_l2(struct ds_policy *p, u32 tokens)
+{
+	if (!p->base || !p->base->adaptive)
+		return 0;
+	return ds_trials_init(&p->base->both, p->capacity + tokens, false);
 }
 
 void ds_policy_001_destroy(struct ds_policy *p)
 {
+	ds_trials_destroy(&p->base->both);
+	ds_trials_destroy(&p->base->l1);
 	ds_sketch_destroy(&p->base->sketch);
 	ds_free(p->base);
 }
 
 u64 ds_policy_001_bytes(const struct ds_policy *p)
 {
-	return sizeof(*p->base) + (u64)p->base->sketch.width * DS_SKETCH_ROWS;
+	const struct ds_policy_001 *b = p->base;
+
+	return sizeof(*b) + (u64)b->sketch.width * DS_SKETCH_ROWS + ds_trials_bytes(&b->l1) +
+	       ds_trials_bytes(&b->both);
 }
 
 /* ---- ageing ---- */
@@ -103,23 +124,79 @@ static void ds_policy_halve_some(struct ds_policy *p)
 	}
 }
 
-static void ds_policy_scale_thresholds(struct ds_policy_001 *b, bool up)
-{
-	u32 *l1 = &b->params.promote_to_l1_threshold, *l2 = &b->params.promote_to_l2_threshold;
-
-	*l1 = up ? min(*l1 * 2, b->fit) : max(*l1 / 2, 1u);
-	*l2 = up ? min(*l2 * 2, (u32)DS_POLICY_PROMOTE_TO_L2_THRESHOLD) : max(*l2 / 2, 1u);
-	*l2 = min(*l2, *l1);
-}
+enum ds_policy_step {
+	DS_POLICY_STAY,
+	DS_POLICY_UP,
+	DS_POLICY_DOWN,
+};
 
 /* The two rules of 001; the first one wins. */
-static void ds_policy_adapt(struct ds_policy_001 *b, const struct ds_policy_load *load)
+static enum ds_policy_step ds_policy_step(const struct ds_policy_load *load)
 {
 	if (load->dma >= DS_POLICY_DMA_SATURATED && load->l2 < DS_POLICY_L2_SELDOM)
-		ds_policy_scale_thresholds(b, true);
-	else if (load->dma < DS_POLICY_DMA_RELAXED && load->l1 < DS_POLICY_L1_SELDOM &&
-		 load->cpu >= DS_POLICY_CPU_BUSY)
-		ds_policy_scale_thresholds(b, false);
+		return DS_POLICY_UP;
+	if (load->dma < DS_POLICY_DMA_RELAXED && load->l1 < DS_POLICY_L1_SELDOM &&
+	    load->cpu >= DS_POLICY_CPU_BUSY)
+		return DS_POLICY_DOWN;
+	return DS_POLICY_STAY;
+}
+
+/* What the trials say comes first, but for one that is lower while DMA is saturated. */
+static u32 ds_policy_adapted(struct ds_trials *trials, u32 threshold, u32 most,
+			     enum ds_policy_step step)
+{
+	u32 best, next;
+
+	ds_trials_use(trials, ds_trials_index(threshold));
+	best = ds_trials_best(trials);
+	if (best > trials->used || (best < trials->used && step != DS_POLICY_UP))
+		return ds_trial_thresholds[best];
+	if (step == DS_POLICY_STAY)
+		return threshold;
+	next = step == DS_POLICY_UP ? min(threshold * 2, most) : max(threshold / 2, 1u);
+	return ds_trials_is_worse(trials, ds_trials_index(next),
+				  step == DS_POLICY_UP ? DS_POLICY_LESS_TRAFFIC : 0) ?
+		threshold : next;
+}
+
+static void ds_policy_adapt(struct ds_policy_001 *b, const struct ds_policy_load *load)
+{
+	u32 *l1 = &b->params.promote_to_l1_threshold, *l2 = &b->params.promote_to_l2_threshold;
+	enum ds_policy_step step = ds_policy_step(load);
+
+	*l1 = ds_policy_adapted(&b->l1, *l1, b->fit, step);
+	*l2 = ds_policy_adapted(&b->both, *l2, DS_POLICY_PROMOTE_TO_L2_THRESHOLD, step);
+	*l2 = min(*l2, *l1);
+	ds_trials_age(&b->l1);
+	ds_trials_age(&b->both);
+}
+
+/* ---- trials ---- */
+
+static void ds_policy_try(struct ds_policy *p, u64 hash, u32 uses)
+{
+	struct ds_policy_001 *b = p->base;
+
+	if (!ds_policy_is_sampled(p, hash))
+		return;
+	ds_trials_access(&b->l1, hash, uses, b->params.alpha);
+	if (ds_trials_want(&b->both, hash))
+		ds_trials_access(&b->both, hash, uses, 0);
+}
+
+/* What was noted of hits; some may be of those that were in the slots before. */
+static void ds_policy_001_hear(struct ds_policy *p)
+{
+	u32 head = READ_ONCE(p->ring_head), slot;
+
+	if (head - p->ring_tail > DS_POLICY_RING)
+		p->ring_tail = head - DS_POLICY_RING;
+	while (p->ring_tail != head) {
+		slot = READ_ONCE(p->ring[p->ring_tail++ % DS_POLICY_RING]);
+		if (p->slots[slot].key_high & DS_SLOT_USED)
+			ds_policy_try(p, ds_policy_hash(ds_policy_key(p, slot)),
+				      READ_ONCE(p->slots[slot].heat));
+	}
 }
 
 bool ds_policy_tick(struct ds_policy *p, u64 now_ns, u64 uses, const struct ds_policy_load *load)
@@ -128,7 +205,7 @@ bool ds_policy_tick(struct ds_policy *p, u64 now_ns, u64 uses, const struct ds_p
 
 	if (!b)
 		return false;
-	WRITE_ONCE(b->now, (u32)(now_ns >> DS_POLICY_TICK_SHIFT));
+	WRITE_ONCE(b->now, (u32)(now_ns >> DS_POLICY_TICK_SHIFT) & DS_POLICY_TIME);
 	ds_policy_halve_some(p);
 	if (uses - b->uses < b->params.aging_interval)
 		return false;
@@ -165,7 +242,7 @@ static u32 ds_policy_random_slot(struct ds_policy *p)
 
 static inline u32 ds_policy_idle_time(const struct ds_policy *p, u32 slot)
 {
-	return p->base->now - READ_ONCE(p->slots[slot].link);
+	return (p->base->now - READ_ONCE(p->slots[slot].link)) & DS_POLICY_TIME;
 }
 
 /* How many of the candidates were used longer ago. */
@@ -210,9 +287,12 @@ static u32 ds_policy_001_victim(struct ds_policy *p)
 u32 ds_policy_001_miss(struct ds_policy *p, u32 key, u32 *victim)
 {
 	struct ds_policy_001 *b = p->base;
-	u32 uses = ds_sketch_add(&b->sketch, ds_policy_hash(key), 1), slot;
+	u64 hash = ds_policy_hash(key);
+	u32 uses = ds_sketch_add(&b->sketch, hash, 1), slot;
 	struct ds_policy_slot *s;
 
+	ds_policy_001_hear(p);
+	ds_policy_try(p, hash, uses);
 	ds_policy_halve_some(p);
 	if (uses < b->params.promote_to_l1_threshold)
 		return DS_POLICY_NONE;
@@ -230,7 +310,7 @@ u32 ds_policy_001_miss(struct ds_policy *p, u32 key, u32 *victim)
 	s->key_low = (u8)key;
 	s->key_high = (u16)(key >> 8 | DS_SLOT_USED);
 	WRITE_ONCE(s->heat, (u8)uses);
-	WRITE_ONCE(s->link, b->now);
+	WRITE_ONCE(s->link, b->now | (ds_policy_is_sampled(p, hash) ? DS_SLOT_SAMPLED : 0));
 	return slot;
 }
 

@@ -29,6 +29,7 @@
 #define DS_TOKENCACHE_POLICY_001_H
 
 #include "sketch.h"
+#include "trial.h"
 
 #define DS_POLICY_PROMOTE_TO_L1_THRESHOLD	128
 #define DS_POLICY_PROMOTE_TO_L2_THRESHOLD	16
@@ -91,6 +92,8 @@ struct ds_policy_load {
  * @now: in units of 1024 ns, wraps
  * @heats: tokens by the logarithm of their heat, of the halving that is going on
  * @fit: the highest PROMOTE_TO_L1_THRESHOLD that fills L1, by the last one
+ * @l1: trials of PROMOTE_TO_L1_THRESHOLD; of adaptive-001 only, as @both
+ * @both: of PROMOTE_TO_L2_THRESHOLD, if there is an L2
  * @adaptive: adaptive-001
  */
 struct ds_policy_001 {
@@ -103,6 +106,8 @@ struct ds_policy_001 {
 	u32 now;
 	u32 heats[DS_POLICY_HEATS];
 	u32 fit;
+	struct ds_trials l1;
+	struct ds_trials both;
 	bool adaptive;
 };
 
@@ -144,6 +149,15 @@ int ds_policy_set_params(struct ds_policy *p, const struct ds_policy_params *par
  * @adaptive: adaptive-001, which begins with the lowest thresholds
  */
 void ds_policy_001_normal(struct ds_policy_params *params, u32 capacity, bool adaptive);
+
+/**
+ * ds_policy_001_add_l2 - there is an L2, too
+ * @p: of any mode, for once
+ * @tokens: that have room in it
+ *
+ * Return: 0, -ENOMEM
+ */
+int ds_policy_001_add_l2(struct ds_policy *p, u32 tokens);
 
 /* For policy.c. */
 int ds_policy_001_init(struct ds_policy *p, bool adaptive);

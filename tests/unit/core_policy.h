@@ -9,6 +9,7 @@
 #include "tokencache/sketch.c"
 #include "tokencache/policy_queue.c"
 #include "tokencache/policy.c"
+#include "tokencache/trial.c"
 #include "tokencache/policy_001.c"
 
 static struct ds_policy policy;

@@ -10,6 +10,7 @@
 #include "tokencache/sketch.c"
 #include "tokencache/policy_queue.c"
 #include "tokencache/policy.c"
+#include "tokencache/trial.c"
 #include "tokencache/policy_001.c"
 #include "tokencache/wide.c"
 #include "tokencache/l1.c"

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
+/*
+ * DS: which threshold of promotion would do best?
+ */
+#include "trial.h"
+
+#define DS_TRIAL_CANDIDATES	16u	/* of policy_001.c */
+#define DS_TRIAL_NOWHERE	(~0u)
+
+const u8 ds_trial_thresholds[DS_TRIALS] = { 1, 2, 3, 4, 6, 8, 10, 12, 16, 24, 32, 64, 128 };
+
+static u64 ds_trial_entry_bytes(void)
+{
+	return sizeof(u16) + sizeof(u8);
+}
+
+/* As many as are enough, and no more than memory allows in a small cache. */
+static u32 ds_trials_size(u32 capacity)
+{
+	u32 size = max(1u << (ilog2(capacity) + 3) / 2, DS_TRIAL_MIN);
+
+	return min(size, min(DS_TRIAL_MAX, capacity));
+}
+
+int ds_trials_init(struct ds_trials *t, u32 capacity, bool by_heat)
+{
+	u8 *heats;
+	u32 i;
+
+	memset(t, 0, sizeof(*t));
+	t->size = ds_trials_size(capacity);
+	t->sampled = (u32)min(((u64)t->size << 32) / capacity, 0xffffffffull);
+	t->random = 1;
+	t->by_heat = by_heat;
+	t->memory = ds_alloc(ds_trial_entry_bytes() * t->size * DS_TRIALS);
+	if (!t->memory)
+		return -ENOMEM;
+	heats = (u8 *)(t->memory + (u64)t->size * DS_TRIALS);
+	for (i = 0; i < DS_TRIALS; i++) {
+		t->trials[i].tags = t->memory + (u64)t->size * i;
+		t->trials[i].heats = heats + (u64)t->size * i;
+	}
+	return 0;
+}
+
+void ds_trials_destroy(struct ds_trials *t)
+{
+	ds_free(t->memory);
+	memset(t, 0, sizeof(*t));
+}
+
+u64 ds_trials_bytes(const struct ds_trials *t)
+{
+	return ds_trial_entry_bytes() * t->size * DS_TRIALS;
+}
+
+/* ---- a use ---- */
+
+static u32 ds_trials_random_below(struct ds_trials *t, u32 limit)
+{
+	t->random ^= t->random << 13;
+	t->random ^= t->random >> 17;
+	t->random ^= t->random << 5;
+	return (u32)((u64)t->random * limit >> 32);
+}
+
+static u32 ds_trial_find(const struct ds_trial *m, u16 tag)
+{
+	u32 i;
+
+	for (i = m->count; i-- > 0;)
+		if (m->tags[i] == tag)
+			return i;
+	return DS_TRIAL_NOWHERE;
+}
+
+static void ds_trial_remove(struct ds_trial *m, u32 at)
+{
+	m->count--;
+	memmove(m->tags + at, m->tags + at + 1, (m->count - at) * sizeof(*m->tags));
+	memmove(m->heats + at, m->heats + at + 1, m->count - at);
+}
+
+static void ds_trial_append(struct ds_trial *m, u16 tag, u32 heat)
+{
+	m->tags[m->count] = tag;
+	m->heats[m->count++] = (u8)min(heat, 255u);
+}
+
+/* One in each 16th of them, by last use: its rank among them is known. */
+static u32 ds_trials_victim(struct ds_trials *t, const struct ds_trial *m, u32 alpha)
+{
+	u32 count = min(DS_TRIAL_CANDIDATES, m->count), rank, at, from, victim = 0;
+	u64 score, least = ~0ull;
+
+	for (rank = 0; rank < count && t->by_heat; rank++) {
+		from = rank * m->count / count;
+		at = from + ds_trials_random_below(t, (rank + 1) * m->count / count - from);
+		score = m->heats[at] + (u64)alpha * rank;
+		if (score >= least)
+			continue;
+		least = score;
+		victim = at;
+	}
+	return victim;
+}
+
+static bool ds_trial_hit(struct ds_trial *m, u16 tag)
+{
+	u32 heat, at = ds_trial_find(m, tag);
+
+	if (at == DS_TRIAL_NOWHERE)
+		return false;
+	heat = m->heats[at];
+	ds_trial_remove(m, at);
+	ds_trial_append(m, tag, heat + 1);
+	return true;
+}
+
+void ds_trials_access(struct ds_trials *t, u64 hash, u32 uses, u32 alpha)
+{
+	u16 tag = (u16)(hash >> 8);
+	bool hit[DS_TRIALS];
+	u32 i;
+
+	for (i = 0; i < DS_TRIALS; i++) {
+		struct ds_trial *m = &t->trials[i];
+
+		hit[i] = ds_trial_hit(m, tag);
+		if (hit[i] || uses < ds_trial_thresholds[i])
+			continue;
+		if (m->count == t->size)
+			ds_trial_remove(m, ds_trials_victim(t, m, alpha));
+		ds_trial_append(m, tag, uses);
+	}
+	for (i = 0; i < DS_TRIALS; i++) {
+		t->trials[i].lead += hit[i] - hit[t->used];
+		t->trials[i].apart += hit[i] != hit[t->used];
+	}
+	t->missed += !hit[t->used];
+}
+
+/* ---- judgement ---- */
+
+u32 ds_trials_index(u32 threshold)
+{
+	u32 i = DS_TRIALS - 1;
+
+	while (i && ds_trial_thresholds[i] > threshold)
+		i--;
+	return i;
+}
+
+/* How often others differed from it is not known exactly. */
+void ds_trials_use(struct ds_trials *t, u32 index)
+{
+	struct ds_trial used = t->trials[index];
+	u32 i;
+
+	if (index == t->used)
+		return;
+	for (i = 0; i < DS_TRIALS; i++) {
+		t->trials[i].lead -= used.lead;
+		t->trials[i].apart += used.apart;
+	}
+	t->missed = (u32)max((s32)t->missed - used.lead, 0);
+	t->trials[index].apart = 0;
+	t->used = index;
+}
+
+u32 ds_trials_best(const struct ds_trials *t)
+{
+	s32 most = (s32)(t->missed / 32);
+	u32 i, best = t->used;
+
+	for (i = 0; i < DS_TRIALS; i++) {
+		const struct ds_trial *m = &t->trials[i];
+
+		if (m->lead <= most || (u64)m->lead * (u32)m->lead <= 8ull * m->apart)
+			continue;
+		most = m->lead;
+		best = i;
+	}
+	return best;
+}
+
+bool ds_trials_is_worse(const struct ds_trials *t, u32 index, u32 parts)
+{
+	return t->trials[index].lead < -(s32)((u64)t->missed * parts / 256);
+}
+
+void ds_trials_age(struct ds_trials *t)
+{
+	u32 i, at;
+
+	for (i = 0; i < DS_TRIALS; i++) {
+		struct ds_trial *m = &t->trials[i];
+
+		for (at = 0; at < m->count; at++)
+			m->heats[at] /= 2;
+		m->lead /= 2;
+		m->apart /= 2;
+	}
+	t->missed /= 2;
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+/*
+ * DS: which threshold of promotion would do best? Small caches find out, as in shadow.h.
+ *
+ * For each threshold there is a miniature that holds no values. It sees only the keys of
+ * a sample that is as much smaller as it is itself, and takes a key in when it was used
+ * as often as its threshold says. Who leaves is found as policy_001.h says; or is
+ * the one that was used longest ago, for both tiers taken together.
+ *
+ * Each is compared with the miniature of the threshold in use, on the same uses. One is
+ * better if it misses less by a 32nd, and by more than chance: by the square root of 8
+ * times the uses where both differed. Older ones count half in each interval. So thresholds
+ * that are nearly as good do not take turns.
+ *
+ * Searches are linear; there are at most DS_TRIAL_MAX entries. Not thread safe.
+ */
+#ifndef DS_TOKENCACHE_TRIAL_H
+#define DS_TOKENCACHE_TRIAL_H
+
+#include "../shim.h"
+
+#define DS_TRIALS	13u
+#define DS_TRIAL_MAX	256u	/* entries of a miniature */
+#define DS_TRIAL_MIN	8u
+
+extern const u8 ds_trial_thresholds[DS_TRIALS];
+
+/**
+ * struct ds_trial - a miniature; the one that was used longest ago is first
+ * @tags: 16 bits of a key's hash
+ * @heats: uses, to 255, halved in each interval
+ * @count: keys
+ * @lead: how often it hit, and the one in use did not, less the reverse
+ * @apart: how often one of the two hit only
+ */
+struct ds_trial {
+	u16 *tags;
+	u8 *heats;
+	u32 count;
+	s32 lead;
+	u32 apart;
+};
+
+/**
+ * struct ds_trials - miniatures of one cache
+ * @memory: of all
+ * @trials: by the index of their threshold
+ * @size: entries of each
+ * @sampled: keys whose hash is below are in the sample, in 2^-32
+ * @used: index of the threshold in use
+ * @missed: by its miniature
+ * @random: state
+ * @by_heat: who leaves is found as policy_001.h says
+ */
+struct ds_trials {
+	u16 *memory;
+	struct ds_trial trials[DS_TRIALS];
+	u32 size;
+	u32 sampled;
+	u32 used;
+	u32 missed;
+	u32 random;
+	bool by_heat;
+};
+
+/**
+ * ds_trials_init - empty miniatures
+ * @t: filled, for ds_trials_destroy()
+ * @capacity: of the cache, at least DS_TRIAL_MIN
+ * @by_heat: as above
+ *
+ * Return: 0, -ENOMEM
+ */
+int ds_trials_init(struct ds_trials *t, u32 capacity, bool by_heat);
+void ds_trials_destroy(struct ds_trials *t);
+
+/* Is a key in the sample, by its hash? */
+static inline bool ds_trials_want(const struct ds_trials *t, u64 hash)
+{
+	return (u32)(hash * 0x9e3779b97f4a7c15ull >> 32) < t->sampled;
+}
+
+/**
+ * ds_trials_access - a key is used
+ * @t: the miniatures
+ * @hash: of the key, which is in the sample
+ * @uses: how often lately, this one included
+ * @alpha: of policy_001.h
+ */
+void ds_trials_access(struct ds_trials *t, u64 hash, u32 uses, u32 alpha);
+
+/* The index of the highest threshold that is not above. */
+u32 ds_trials_index(u32 threshold);
+
+/* A threshold is in use, by its index. */
+void ds_trials_use(struct ds_trials *t, u32 index);
+
+/* The index of the one that is better than that in use by most; or that one. */
+u32 ds_trials_best(const struct ds_trials *t);
+
+/* Would one miss more than the one in use by so many 256ths, by its index? */
+bool ds_trials_is_worse(const struct ds_trials *t, u32 index, u32 parts);
+
+/* An interval has ended. */
+void ds_trials_age(struct ds_trials *t);
+
+u64 ds_trials_bytes(const struct ds_trials *t);
+
+#endif /* DS_TOKENCACHE_TRIAL_H */
