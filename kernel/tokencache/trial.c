@@ -9,12 +9,13 @@
 
 const u8 ds_trial_thresholds[DS_TRIALS] = { 1, 2, 3, 4, 6, 8, 10, 12, 16, 24, 32, 64, 128 };
 
-static u64 ds_trial_entry_bytes(void)
+static u64 ds_trials_bytes_of(u32 size, bool by_heat)
 {
-	return sizeof(u16) + sizeof(u8);
+	return DS_TRIALS * (sizeof(struct ds_trial) +
+			    (u64)size * (sizeof(u16) + (by_heat ? sizeof(u8) : 0)));
 }
 
-/* As many as are enough, and no more than memory allows in a small cache. */
+/* As many as are enough; in a large cache fewer see a use. */
 static u32 ds_trials_size(u32 capacity)
 {
 	u32 size = max(1u << (ilog2(capacity) + 3) / 2, DS_TRIAL_MIN);
@@ -24,6 +25,7 @@ static u32 ds_trials_size(u32 capacity)
 
 int ds_trials_init(struct ds_trials *t, u32 capacity, bool by_heat)
 {
+	u16 *tags;
 	u8 *heats;
 	u32 i;
 
@@ -32,26 +34,27 @@ int ds_trials_init(struct ds_trials *t, u32 capacity, bool by_heat)
 	t->sampled = (u32)min(((u64)t->size << 32) / capacity, 0xffffffffull);
 	t->random = 1;
 	t->by_heat = by_heat;
-	t->memory = ds_alloc(ds_trial_entry_bytes() * t->size * DS_TRIALS);
-	if (!t->memory)
+	t->trials = ds_alloc(ds_trials_bytes_of(t->size, by_heat));
+	if (!t->trials)
 		return -ENOMEM;
-	heats = (u8 *)(t->memory + (u64)t->size * DS_TRIALS);
+	tags = (u16 *)(t->trials + DS_TRIALS);
+	heats = (u8 *)(tags + (u64)t->size * DS_TRIALS);
 	for (i = 0; i < DS_TRIALS; i++) {
-		t->trials[i].tags = t->memory + (u64)t->size * i;
-		t->trials[i].heats = heats + (u64)t->size * i;
+		t->trials[i].tags = tags + (u64)t->size * i;
+		t->trials[i].heats = by_heat ? heats + (u64)t->size * i : NULL;
 	}
 	return 0;
 }
 
 void ds_trials_destroy(struct ds_trials *t)
 {
-	ds_free(t->memory);
+	ds_free(t->trials);
 	memset(t, 0, sizeof(*t));
 }
 
 u64 ds_trials_bytes(const struct ds_trials *t)
 {
-	return ds_trial_entry_bytes() * t->size * DS_TRIALS;
+	return t->trials ? ds_trials_bytes_of(t->size, t->by_heat) : 0;
 }
 
 /* ---- a use ---- */
@@ -78,13 +81,15 @@ static void ds_trial_remove(struct ds_trial *m, u32 at)
 {
 	m->count--;
 	memmove(m->tags + at, m->tags + at + 1, (m->count - at) * sizeof(*m->tags));
-	memmove(m->heats + at, m->heats + at + 1, m->count - at);
+	if (m->heats)
+		memmove(m->heats + at, m->heats + at + 1, m->count - at);
 }
 
 static void ds_trial_append(struct ds_trial *m, u16 tag, u32 heat)
 {
-	m->tags[m->count] = tag;
-	m->heats[m->count++] = (u8)min(heat, 255u);
+	if (m->heats)
+		m->heats[m->count] = (u8)min(heat, 255u);
+	m->tags[m->count++] = tag;
 }
 
 /* One in each 16th of them, by last use: its rank among them is known. */
@@ -93,7 +98,7 @@ static u32 ds_trials_victim(struct ds_trials *t, const struct ds_trial *m, u32 a
 	u32 count = min(DS_TRIAL_CANDIDATES, m->count), rank, at, from, victim = 0;
 	u64 score, least = ~0ull;
 
-	for (rank = 0; rank < count && t->by_heat; rank++) {
+	for (rank = 0; rank < count && m->heats; rank++) {
 		from = rank * m->count / count;
 		at = from + ds_trials_random_below(t, (rank + 1) * m->count / count - from);
 		score = m->heats[at] + (u64)alpha * rank;
@@ -107,13 +112,14 @@ static u32 ds_trials_victim(struct ds_trials *t, const struct ds_trial *m, u32 a
 
 static bool ds_trial_hit(struct ds_trial *m, u16 tag)
 {
-	u32 heat, at = ds_trial_find(m, tag);
+	u32 heat = 0, at = ds_trial_find(m, tag);
 
 	if (at == DS_TRIAL_NOWHERE)
 		return false;
-	heat = m->heats[at];
+	if (m->heats)
+		heat = m->heats[at] + 1;
 	ds_trial_remove(m, at);
-	ds_trial_append(m, tag, heat + 1);
+	ds_trial_append(m, tag, heat);
 	return true;
 }
 
@@ -157,7 +163,7 @@ void ds_trials_use(struct ds_trials *t, u32 index)
 	struct ds_trial used = t->trials[index];
 	u32 i;
 
-	if (index == t->used)
+	if (!t->trials || index == t->used)
 		return;
 	for (i = 0; i < DS_TRIALS; i++) {
 		t->trials[i].lead -= used.lead;
@@ -173,7 +179,7 @@ u32 ds_trials_best(const struct ds_trials *t)
 	s32 most = (s32)(t->missed / 32);
 	u32 i, best = t->used;
 
-	for (i = 0; i < DS_TRIALS; i++) {
+	for (i = 0; t->trials && i < DS_TRIALS; i++) {
 		const struct ds_trial *m = &t->trials[i];
 
 		if (m->lead <= most || (u64)m->lead * (u32)m->lead <= 8ull * m->apart)
@@ -186,17 +192,17 @@ u32 ds_trials_best(const struct ds_trials *t)
 
 bool ds_trials_is_worse(const struct ds_trials *t, u32 index, u32 parts)
 {
-	return t->trials[index].lead < -(s32)((u64)t->missed * parts / 256);
+	return t->trials && t->trials[index].lead < -(s32)((u64)t->missed * parts / 256);
 }
 
 void ds_trials_age(struct ds_trials *t)
 {
 	u32 i, at;
 
-	for (i = 0; i < DS_TRIALS; i++) {
+	for (i = 0; t->trials && i < DS_TRIALS; i++) {
 		struct ds_trial *m = &t->trials[i];
 
-		for (at = 0; at < m->count; at++)
+		for (at = 0; at < m->count && m->heats; at++)
 			m->heats[at] /= 2;
 		m->lead /= 2;
 		m->apart /= 2;

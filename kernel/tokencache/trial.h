@@ -20,7 +20,7 @@
 #include "../shim.h"
 
 #define DS_TRIALS	13u
-#define DS_TRIAL_MAX	256u	/* entries of a miniature */
+#define DS_TRIAL_MAX	192u	/* entries of a miniature */
 #define DS_TRIAL_MIN	8u
 
 extern const u8 ds_trial_thresholds[DS_TRIALS];
@@ -28,7 +28,7 @@ extern const u8 ds_trial_thresholds[DS_TRIALS];
 /**
  * struct ds_trial - a miniature; the one that was used longest ago is first
  * @tags: 16 bits of a key's hash
- * @heats: uses, to 255, halved in each interval
+ * @heats: uses, to 255, halved in each interval; NULL: not by heat
  * @count: keys
  * @lead: how often it hit, and the one in use did not, less the reverse
  * @apart: how often one of the two hit only
@@ -43,8 +43,7 @@ struct ds_trial {
 
 /**
  * struct ds_trials - miniatures of one cache
- * @memory: of all
- * @trials: by the index of their threshold
+ * @trials: by the index of their threshold; NULL: there are none, and nobody is better
  * @size: entries of each
  * @sampled: keys whose hash is below are in the sample, in 2^-32
  * @used: index of the threshold in use
@@ -53,8 +52,7 @@ struct ds_trial {
  * @by_heat: who leaves is found as policy_001.h says
  */
 struct ds_trials {
-	u16 *memory;
-	struct ds_trial trials[DS_TRIALS];
+	struct ds_trial *trials;
 	u32 size;
 	u32 sampled;
 	u32 used;

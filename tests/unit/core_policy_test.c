@@ -42,30 +42,36 @@ static void keys_to_the_last(void **state)
 static void memory_runs_out(void **state)
 {
 	u32 mode;
-	int n;
+	int n, most;
 
 	(void)state;
 	for (mode = 0; mode < DS_POLICY_MODES; mode++) {
-		for (n = 0; n < 3; n++) {
+		most = mode == DS_POLICY_ADAPTIVE_001 ? 4 : 3;
+		for (n = 0; n < most; n++) {
 			allocs_left = n;
 			assert_int_equal(ds_policy_init(&policy, 64, mode), -ENOMEM);
 			assert_int_equal(allocs_held, 0);
 		}
-		allocs_left = 3;
+		allocs_left = most;
 		assert_int_equal(ds_policy_init(&policy, 64, mode), 0);
+		assert_int_equal(ds_policy_001_add_l2(&policy, 756), most == 4 ? -ENOMEM : 0);
 		ds_policy_destroy(&policy);
+		assert_int_equal(allocs_held, 0);
 	}
 	allocs_left = -1;
 }
 
+/* The trials of adaptive-001 take as much whatever the size. */
 static void fourteen_bytes_a_slot(void **state)
 {
 	u32 capacity, mode;
 
 	(void)state;
 	for (mode = 0; mode < DS_POLICY_MODES; mode++)
-		for (capacity = 512; capacity <= 1 << 20; capacity *= 2) {
+		for (capacity = mode == DS_POLICY_ADAPTIVE_001 ? 8192 : 512; capacity <= 1 << 20;
+		     capacity *= 2) {
 			assert_int_equal(ds_policy_init(&policy, capacity, mode), 0);
+			assert_int_equal(ds_policy_001_add_l2(&policy, capacity), 0);
 			assert_true(ds_policy_bytes(&policy) <= 14ull * capacity);
 			ds_policy_destroy(&policy);
 		}
