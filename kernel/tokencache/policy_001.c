@@ -9,7 +9,9 @@
 #define DS_POLICY_LOOK_IDLE	64	/* slots, in a call */
 #define DS_POLICY_TICK_SHIFT	10
 #define DS_POLICY_TIME		(DS_SLOT_SAMPLED - 1)	/* of last use */
-#define DS_POLICY_LESS_TRAFFIC	32	/* 256ths of the misses that it may cost */
+/* 256ths of the misses that a step may cost. */
+#define DS_POLICY_LESS_TRAFFIC	32
+#define DS_POLICY_NO_WORSE	4
 
 void ds_policy_001_normal(struct ds_policy_params *params, u32 capacity, bool adaptive)
 {
@@ -155,7 +157,7 @@ static u32 ds_policy_adapted(struct ds_trials *trials, u32 threshold, u32 most,
 		return threshold;
 	next = step == DS_POLICY_UP ? min(threshold * 2, most) : max(threshold / 2, 1u);
 	return ds_trials_is_worse(trials, ds_trials_index(next),
-				  step == DS_POLICY_UP ? DS_POLICY_LESS_TRAFFIC : 0) ?
+				  step == DS_POLICY_UP ? DS_POLICY_LESS_TRAFFIC : DS_POLICY_NO_WORSE) ?
 		threshold : next;
 }
 

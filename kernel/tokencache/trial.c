@@ -6,6 +6,7 @@
 
 #define DS_TRIAL_CANDIDATES	16u	/* of policy_001.c */
 #define DS_TRIAL_NOWHERE	(~0u)
+#define DS_TRIAL_BAND		24u	/* of the misses one is what makes a difference */
 
 const u8 ds_trial_thresholds[DS_TRIALS] = { 1, 2, 3, 4, 6, 8, 10, 12, 16, 24, 32, 64, 128 };
 
@@ -176,13 +177,13 @@ void ds_trials_use(struct ds_trials *t, u32 index)
 
 u32 ds_trials_best(const struct ds_trials *t)
 {
-	s32 most = (s32)(t->missed / 32);
+	s32 most = (s32)(t->missed / DS_TRIAL_BAND);
 	u32 i, best = t->used;
 
 	for (i = 0; t->trials && i < DS_TRIALS; i++) {
 		const struct ds_trial *m = &t->trials[i];
 
-		if (m->lead <= most || (u64)m->lead * (u32)m->lead <= 8ull * m->apart)
+		if (m->lead <= most || (u64)m->lead * (u32)m->lead <= 16ull * m->apart)
 			continue;
 		most = m->lead;
 		best = i;
@@ -192,7 +193,14 @@ u32 ds_trials_best(const struct ds_trials *t)
 
 bool ds_trials_is_worse(const struct ds_trials *t, u32 index, u32 parts)
 {
-	return t->trials && t->trials[index].lead < -(s32)((u64)t->missed * parts / 256);
+	s32 most = 0;
+	u32 i;
+
+	if (!t->trials)
+		return false;
+	for (i = 0; i < DS_TRIALS; i++)
+		most = max(most, t->trials[i].lead);
+	return t->trials[index].lead < most - (s32)((u64)t->missed * parts / 256);
 }
 
 void ds_trials_age(struct ds_trials *t)

@@ -8,7 +8,7 @@
  * the one that was used longest ago, for both tiers taken together.
  *
  * Each is compared with the miniature of the threshold in use, on the same uses. One is
- * better if it misses less by a 32nd, and by more than chance: by the square root of 8
+ * better if it misses less by a 24th, and by more than chance: by the square root of 16
  * times the uses where both differed. Older ones count half in each interval. So thresholds
  * that are nearly as good do not take turns.
  *
@@ -21,7 +21,7 @@
 
 #define DS_TRIALS	13u
 #define DS_TRIAL_MAX	192u	/* entries of a miniature */
-#define DS_TRIAL_MIN	8u
+#define DS_TRIAL_MIN	64u
 
 extern const u8 ds_trial_thresholds[DS_TRIALS];
 
@@ -96,7 +96,7 @@ void ds_trials_use(struct ds_trials *t, u32 index);
 /* The index of the one that is better than that in use by most; or that one. */
 u32 ds_trials_best(const struct ds_trials *t);
 
-/* Would one miss more than the one in use by so many 256ths, by its index? */
+/* Would one miss more than the best one, by so many 256ths of those in use? */
 bool ds_trials_is_worse(const struct ds_trials *t, u32 index, u32 parts);
 
 /* An interval has ended. */

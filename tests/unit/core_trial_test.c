@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * adaptive-001 beside the best of fixed thresholds, and how fast it follows. What it is told
+ * of the load is always that L1 hits seldom and the processor is busy, so its second rule
+ * would lower thresholds all the time. The seed is always the same.
+ */
+#include "core_policy.h"
+
+#define CAPACITY	256u
+#define INTERVAL	(CAPACITY * DS_POLICY_AGING_INTERVAL)
+#define SETTLED		10u	/* intervals */
+#define INTERVALS	30u	/* of a phase */
+#define KEYS		200000u
+
+enum kind { ZIPF, UNIFORM, LOOP, SCANS, KINDS };
+
+struct phase {
+	enum kind kind;
+	u32 objects;
+};
+
+/* ---- uses ---- */
+
+/* The n-th of @objects is asked for 1 / n as often. */
+static u32 zipf(u32 objects)
+{
+	static double sum[5000];
+	static u32 made;
+	u32 low = 0, high = objects - 1, middle;
+	double at;
+
+	for (; made < objects; made++)
+		sum[made] = (made ? sum[made - 1] : 0) + 1.0 / (made + 1);
+	at = sum[objects - 1] * random_below(1u << 30) / (1u << 30);
+	while (low < high) {
+		middle = (low + high) / 2;
+		if (sum[middle] < at)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static u32 key_of(const struct phase *phase, u32 n)
+{
+	switch (phase->kind) {
+	case ZIPF:
+		return zipf(phase->objects);
+	case UNIFORM:
+		return 10000 + random_below(phase->objects);
+	case LOOP:
+		return 50000 + n % phase->objects;
+	default:
+		return n % 5 < 3 ? zipf(phase->objects) : 100000 + n % 100000;
+	}
+}
+
+/* Hits in each interval of a phase; how often adaptive-001 changed the threshold. */
+struct seen {
+	u32 hits[INTERVALS];
+	u32 changes;
+	u32 late;	/* when it should have settled */
+};
+
+static u64 uses;
+
+static struct seen run(const struct phase *phase)
+{
+	static const struct ds_policy_load load = { .cpu = 1000 };
+	struct seen seen = { .changes = 0 };
+	u32 i, n, before, *threshold = &policy.base->params.promote_to_l1_threshold;
+
+	for (i = 0; i < INTERVALS; i++) {
+		before = *threshold;
+		for (n = 0; n < INTERVAL; n++) {
+			seen.hits[i] += use(key_of(phase, i * INTERVAL + n));
+			if (++uses % 64 == 0)
+				ds_policy_tick(&policy, 1, uses, &load);
+		}
+		if (*threshold == before)
+			continue;
+		seen.changes++;
+		seen.late += i >= SETTLED;
+	}
+	return seen;
+}
+
+static u64 settled_hits(const struct seen *seen)
+{
+	u64 hits = 0;
+	u32 i;
+
+	for (i = SETTLED; i < INTERVALS; i++)
+		hits += seen->hits[i];
+	return hits;
+}
+
+static struct seen run_alone(const struct phase *phase, u32 mode, u32 threshold)
+{
+	struct seen seen;
+
+	random_state = 1;
+	uses = 0;
+	start(CAPACITY, mode, KEYS);
+	policy.base->params.promote_to_l1_threshold = threshold;
+	seen = run(phase);
+	stop();
+	return seen;
+}
+
+/* ---- tests ---- */
+
+static const struct phase phases[] = {
+	{ LOOP, 200 }, { LOOP, 280 }, { LOOP, 350 }, { LOOP, 700 }, { LOOP, 1500 }, { LOOP, 3000 },
+	{ ZIPF, 400 }, { ZIPF, 5000 }, { UNIFORM, 300 }, { UNIFORM, 2000 }, { SCANS, 1000 },
+};
+
+static void as_good_as_the_best_fixed_one(void **state)
+{
+	struct seen seen;
+	u32 i, threshold, at = 0;
+	u64 best, hits;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(phases); i++) {
+		best = 0;
+		for (threshold = 1; threshold <= 128; threshold *= 2) {
+			seen = run_alone(&phases[i], DS_POLICY_LITERAL_001, threshold);
+			hits = settled_hits(&seen);
+			at = hits > best ? threshold : at;
+			best = max(best, hits);
+		}
+		seen = run_alone(&phases[i], DS_POLICY_ADAPTIVE_001, 1);
+		hits = settled_hits(&seen);
+		print_message("# %u of %u: %.1f %% of the best fixed one's hits, %u\n",
+			      phases[i].kind, phases[i].objects, 100.0 * hits / best, at);
+		assert_true(hits * 100 >= best * 95);
+	}
+}
+
+/*
+ * After any change of phase, and from the highest threshold. Of two that are nearly as good one may
+ * turn out to be better later: once, and seldom.
+ */
+static void settles_and_stays(void **state)
+{
+	u32 i, j, changes = 0, late = 0;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(phases); i++) {
+		random_state = 1;
+		uses = 0;
+		start(CAPACITY, DS_POLICY_ADAPTIVE_001, KEYS);
+		policy.base->params.promote_to_l1_threshold = 128;
+		for (j = 0; j < ARRAY_SIZE(phases); j++) {
+			struct seen seen = run(&phases[(i + j * 4) % ARRAY_SIZE(phases)]);
+
+			assert_in_range(seen.late, 0, 1);
+			changes += seen.changes;
+			late += seen.late;
+		}
+		stop();
+	}
+	print_message("# %u changes, %u of them late\n", changes, late);
+	assert_in_range(late, 0, i * i / 10);
+}
+
+static void nobody_is_better_without_trials(void **state)
+{
+	struct ds_trials t = { .size = 0 };
+
+	(void)state;
+	assert_false(ds_trials_want(&t, 0));
+	ds_trials_use(&t, 3);
+	ds_trials_age(&t);
+	assert_int_equal(ds_trials_best(&t), 0);
+	assert_false(ds_trials_is_worse(&t, DS_TRIALS - 1, 0));
+	assert_int_equal(ds_trials_bytes(&t), 0);
+	ds_trials_destroy(&t);
+}
+
+static void memory_runs_out(void **state)
+{
+	struct ds_trials t;
+
+	(void)state;
+	allocs_left = 0;
+	assert_int_equal(ds_trials_init(&t, CAPACITY, true), -ENOMEM);
+	allocs_left = -1;
+	ds_trials_destroy(&t);
+}
+
+static void index_of_any_threshold(void **state)
+{
+	u32 threshold, i;
+
+	(void)state;
+	for (threshold = 0; threshold <= DS_SKETCH_MOST; threshold++) {
+		i = ds_trials_index(threshold);
+		assert_true(i == 0 || ds_trial_thresholds[i] <= threshold);
+		assert_true(i == DS_TRIALS - 1 || ds_trial_thresholds[i + 1] > threshold);
+	}
+}
+
+/* The oldest goes, or whose score is least; what is not used often enough does not come. */
+static void who_is_in(void **state)
+{
+	struct ds_trials t;
+	u32 i, low, high;
+
+	(void)state;
+	assert_int_equal(ds_trials_init(&t, 16, false), 0);
+	assert_int_equal(t.size, 16);
+	for (i = 0; i < 17; i++)
+		ds_trials_access(&t, (u64)i << 8, 5, 0);
+	low = ds_trials_index(4);
+	high = ds_trials_index(6);
+	assert_int_equal(t.trials[low].count, 16);
+	assert_int_equal(t.trials[low].tags[0], 1);
+	assert_int_equal(t.trials[low].tags[15], 16);
+	assert_int_equal(t.trials[high].count, 0);
+	assert_int_equal(t.missed, 17);
+	ds_trials_access(&t, 1 << 8, 5, 0);
+	assert_int_equal(t.trials[low].tags[15], 1);
+	assert_int_equal(t.trials[high].lead, -1);
+	assert_int_equal(t.trials[high].apart, 1);
+	ds_trials_destroy(&t);
+
+	assert_int_equal(ds_trials_init(&t, 16, true), 0);
+	for (i = 0; i < 16; i++)
+		ds_trials_access(&t, (u64)i << 8, i == 7 ? 5 : 6, 0);
+	ds_trials_access(&t, 16 << 8, 5, 0);
+	for (i = 0; i < 16; i++)
+		assert_int_not_equal(t.trials[low].tags[i], 7);
+	ds_trials_destroy(&t);
+}
+
+/* A 24th of the misses, and more than chance. */
+static void one_is_better_by_a_band(void **state)
+{
+	struct ds_trials t;
+
+	(void)state;
+	assert_int_equal(ds_trials_init(&t, CAPACITY, true), 0);
+	t.missed = 2400;
+	t.trials[5].lead = 100;
+	t.trials[5].apart = 100;
+	assert_int_equal(ds_trials_best(&t), 0);
+	t.trials[5].lead = 101;
+	assert_int_equal(ds_trials_best(&t), 5);
+	t.trials[5].apart = 101 * 101 / 16 + 1;
+	assert_int_equal(ds_trials_best(&t), 0);
+	t.trials[6].lead = 110;
+	assert_int_equal(ds_trials_best(&t), 6);
+	assert_true(ds_trials_is_worse(&t, 5, 0));
+	assert_false(ds_trials_is_worse(&t, 5, 1));
+	ds_trials_use(&t, 6);
+	assert_int_equal(t.missed, 2290);
+	assert_int_equal(t.trials[0].lead, -110);
+	assert_int_equal(t.trials[5].lead, -9);
+	assert_int_equal(t.trials[6].lead, 0);
+	ds_trials_age(&t);
+	assert_int_equal(t.missed, 1145);
+	assert_int_equal(t.trials[0].lead, -55);
+	ds_trials_destroy(&t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(nobody_is_better_without_trials),
+		TEST(memory_runs_out),
+		TEST(index_of_any_threshold),
+		TEST(who_is_in),
+		TEST(one_is_better_by_a_band),
+		TEST(as_good_as_the_best_fixed_one),
+		TEST(settles_and_stays),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
