@@ -6,27 +6,33 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <span>
 #include <vector>
 
 namespace ds::sim {
 
-/// Open: one after the other at a rate, however long they take. Closed: so many are under way, and
-/// each that is done is followed by another one at once.
+/// Open: one after the other at a rate, or at times that are given, however long they take. Closed:
+/// so many are under way, and each that is done is followed by another one at once.
 class Arrivals {
 public:
     static constexpr uint64_t none_yet = std::numeric_limits<uint64_t>::max();
 
     static Arrivals open(double requests_per_us) {
-        return Arrivals(static_cast<uint64_t>(1e6 / requests_per_us), {});
+        return Arrivals(static_cast<uint64_t>(1e6 / requests_per_us), {}, {});
     }
+    /// @p times in ns, of each request, from the first one's on. What is said to be earlier than
+    /// the one before it comes with that. They must outlive this.
+    static Arrivals at(std::span<const uint64_t> times) { return Arrivals(0, times, {}); }
     static Arrivals closed(uint32_t outstanding) {
-        return Arrivals(0, std::vector<uint64_t>(outstanding));
+        return Arrivals(0, {}, std::vector<uint64_t>(outstanding));
     }
 
     /// In ns; none_yet until another one is done.
     uint64_t next() const {
         if (gap_ps_)
             return next_ps_ / 1000;
+        if (!times_.empty())
+            return next_ns_;
         return idle_.empty() ? none_yet : idle_.front();
     }
     void begin() {
@@ -34,22 +40,34 @@ public:
             next_ps_ += gap_ps_;
             return;
         }
+        if (!times_.empty()) {
+            begin_given();
+            return;
+        }
         std::ranges::pop_heap(idle_, std::greater());
         idle_.pop_back();
     }
     void done(uint64_t at) {
-        if (gap_ps_)
+        if (gap_ps_ || !times_.empty())
             return;
         idle_.push_back(at);
         std::ranges::push_heap(idle_, std::greater());
     }
 
 private:
-    Arrivals(uint64_t gap_ps, std::vector<uint64_t> idle)
-        : gap_ps_(gap_ps), idle_(std::move(idle)) {}
+    Arrivals(uint64_t gap_ps, std::span<const uint64_t> times, std::vector<uint64_t> idle)
+        : gap_ps_(gap_ps), times_(times), idle_(std::move(idle)) {}
 
-    uint64_t gap_ps_;  // 0: closed
+    void begin_given() {
+        if (++begun_ < times_.size() && times_[begun_] > times_[0])
+            next_ns_ = std::max(next_ns_, times_[begun_] - times_[0]);
+    }
+
+    uint64_t gap_ps_;  // 0: at given times, or closed
     uint64_t next_ps_ = 0;
+    std::span<const uint64_t> times_;
+    size_t begun_ = 0;
+    uint64_t next_ns_ = 0;
     std::vector<uint64_t> idle_;  // a heap: when those that may begin were done
 };
 

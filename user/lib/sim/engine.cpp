@@ -72,8 +72,9 @@ Engine::Engine(const Trace &trace, const RunOptions &options, EventLog *events)
       random_(options.seed),
       cache_(*this, trace.uniques, options),
       model_(options.times, options.seed),
-      arrivals_(options.outstanding ? Arrivals::closed(*options.outstanding)
-                                    : Arrivals::open(options.rate)),
+      arrivals_(options.outstanding   ? Arrivals::closed(*options.outstanding)
+                : options.trace_times ? Arrivals::at(trace.time_ns)
+                                      : Arrivals::open(options.rate)),
       tokens_(trace.uniques) {
     cache_->table.blocking = options.mode == Mode::blocking;
     set_parameters(&cache_->policy, options);
@@ -283,6 +284,7 @@ void Engine::tick(uint64_t now) {
 RunResult run(const Trace &trace, const RunOptions &options, EventLog *events,
               std::atomic<uint64_t> *progress) {
     options.check();
+    options.check(trace);
     return Engine(trace, options, events).run(progress);
 }
 

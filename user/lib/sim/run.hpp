@@ -32,6 +32,7 @@ struct RunOptions {
     std::optional<uint32_t> writes;       ///< percent of the accesses; else as the trace says
     double rate = 10;                     ///< requests in a microsecond, evenly
     std::optional<uint32_t> outstanding;  ///< if given: so many are under way, at no fixed rate
+    bool trace_times = false;             ///< requests come when the trace says, else evenly
     uint64_t seed = 1;
     TierTimes times;
     ClassShares classes;
@@ -48,6 +49,8 @@ struct RunOptions {
 
     /// Throws Failure (EINVAL) for what cannot be run.
     void check() const;
+    /// Throws Failure (EINVAL) for a trace that does not say what it should.
+    void check(const Trace &trace) const;
 };
 
 struct RunResult {
@@ -75,7 +78,7 @@ struct RunResult {
 };
 
 /// The same for the same trace and options, on any machine. @p events is told what moves.
-/// @p progress counts the requests that have begun. Throws Failure as check() does, and if the
+/// @p progress counts the requests that have begun. Throws Failure as both check() do, and if the
 /// token cache cannot hold the trace's objects.
 RunResult run(const Trace &trace, const RunOptions &options, EventLog *events = nullptr,
               std::atomic<uint64_t> *progress = nullptr);

@@ -12,6 +12,7 @@ namespace ds::sim {
 namespace {
 
 constexpr uint64_t most_threshold = 255, most_ns = 1'000'000'000'000, most_uses = uint64_t(1) << 40;
+constexpr uint64_t most_span_ns = 3'155'760'000'000'000'000;  // virtual time never wraps
 
 struct Parameter {
     std::string_view name;
@@ -102,6 +103,21 @@ void RunOptions::check() const {
     in_range("The number of requests under way", uint64_t(outstanding.value_or(1)), 1, 65536);
     in_range("The bandwidth of the CXL port", times.cxl_bytes_per_ns, 0.001, 10'000);
     in_range("The bandwidth of PCIe", times.pcie_bytes_per_ns, 0.001, 10'000);
+    if (outstanding && trace_times)
+        throw wrong("Requests cannot come at the trace's times and follow each other.",
+                    "Give the times up, or the number under way.");
+}
+
+void RunOptions::check(const Trace &trace) const {
+    if (!trace_times)
+        return;
+    if (trace.time_ns.empty())
+        throw wrong("The trace does not say when its requests came.",
+                    "Use a rate, or a number of requests under way.");
+    uint64_t first = trace.time_ns[0], last = std::ranges::max(trace.time_ns);
+    if (last - first > most_span_ns)
+        throw wrong("The trace's requests came over more than 100 years.",
+                    "Check its times, or use a rate.");
 }
 
 }  // namespace ds::sim

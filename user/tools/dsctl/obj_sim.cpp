@@ -77,6 +77,8 @@ std::vector<Param> with_run(std::vector<Param> params, bool lists) {
         {.name = "--outstanding",
          .value = number,
          .help = "requests under way, at no fixed rate: each that ends is followed by another"},
+        {.name = "--trace-times",
+         .help = "requests come when the trace says, from the first one's time on"},
         {.name = "--seed",
          .value = "N",
          .kind = Kind::number,
@@ -93,7 +95,9 @@ std::vector<Param> with_run(std::vector<Param> params, bool lists) {
                  "history (default: tokens)"},
         {.name = "--set",
          .value = "LIST",
-         .help = "parameters of document 001, as AGING_INTERVAL=80000,ALPHA=2"},
+         .help = lists ? "parameters of document 001, as ALPHA=2,PROMOTE_TO_L1_THRESHOLD=1:8:64; "
+                         "several values are several runs"
+                       : "parameters of document 001, as AGING_INTERVAL=80000,ALPHA=2"},
         csv};
 
     params.insert(params.end(), run.begin(), run.end());
@@ -138,7 +142,10 @@ const Object sim{
                 .examples = {{"sim sweep OLTP.lis --l1 512,2048 --mode optimistic,blocking",
                               "four runs"},
                              {"sim sweep loop.trace --policy default,literal-001 --csv",
-                              "for a spreadsheet"}},
+                              "for a spreadsheet"},
+                             {"sim sweep loop.trace --policy literal-001 --set "
+                              "PROMOTE_TO_L1_THRESHOLD=1:8:64,PROMOTE_TO_L2_THRESHOLD=1:8",
+                              "six pairs of thresholds"}},
                 .run = sim_sweep,
                 .details = "Each option that is a list is a dimension. The result does not depend "
                            "on --threads.",

@@ -95,6 +95,7 @@ RunOptions common_of(const Call &call) {
     RunOptions options;
 
     options.seed = call.number("--seed");
+    options.trace_times = call.has("--trace-times");
     if (call.has("--latency"))
         set_latencies(call, options);
     if (call.has("--bandwidth"))
@@ -105,20 +106,53 @@ RunOptions common_of(const Call &call) {
     return options;
 }
 
+// Each cell with each value.
+using Setter = std::function<void(RunOptions &options, const std::string &text)>;
+
+void multiply(std::vector<RunOptions> &cells, const std::vector<std::string> &values,
+              const Setter &set) {
+    constexpr size_t most_cells = 10'000;
+    std::vector<RunOptions> next;
+
+    if (cells.size() * values.size() > most_cells)
+        throw usage("that are more than " + std::to_string(most_cells) + " runs");
+    for (const RunOptions &cell : cells)
+        for (const std::string &value : values) {
+            next.push_back(cell);
+            set(next.back(), value);
+        }
+    cells = std::move(next);
+}
+
+// "1:8:64".
+std::vector<std::string> values_of(const std::string &text) {
+    std::vector<std::string> values(1);
+
+    for (char c : text) {
+        if (c == ':')
+            values.emplace_back();
+        else
+            values.back() += c;
+    }
+    return values;
+}
+
 // Behind all others, as a parameter's own name is more exact than an option.
-void set_parameters(const Call &call, RunOptions &options) {
+void set_parameters(const Call &call, std::vector<RunOptions> &cells) {
     if (!call.has("--set"))
         return;
     for (const std::string &part : list_of(call, "--set")) {
         std::pair<std::string, std::string> given = assignment("--set", part);
-        or_error([&] { options.set(given.first, number_of("--set", given.second)); });
+        multiply(cells, values_of(given.second), [&](RunOptions &o, const std::string &text) {
+            or_error([&] { o.set(given.first, number_of("--set", text)); });
+        });
     }
 }
 
 // An option with a list of values.
 struct Axis {
     const char *option;
-    std::function<void(RunOptions &options, const std::string &text)> set;
+    Setter set;
 };
 
 const std::vector<Axis> &axes() {
@@ -156,6 +190,10 @@ uint64_t batch_of(const RunOptions &options) {
     return found == options.parameters.end() ? 0 : found->second;
 }
 
+std::string arrivals_of(const RunOptions &options) {
+    return options.outstanding ? "outstanding" : options.trace_times ? "trace" : "rate";
+}
+
 double ratio(uint64_t part, const RunResult &result) {
     // A trace of creations only has no access.
     return static_cast<double>(part) / static_cast<double>(std::max<uint64_t>(1, result.accesses));
@@ -165,30 +203,24 @@ double ratio(uint64_t part, const RunResult &result) {
 
 Value::Value(double value) : json(value), text(format("%.6f", value)) {}
 
+Value::Value(const Parameters &parameters) : json(Json::object()) {
+    for (const auto &[name, value] : parameters) {
+        json[name] = value;
+        text += (text.empty() ? "" : " ") + name + "=" + std::to_string(value);
+    }
+}
+
 std::vector<RunOptions> cells_of(const Call &call) {
-    constexpr size_t most_cells = 10'000;
     std::vector<RunOptions> cells{common_of(call)};
 
-    if (call.has("--rate") && call.has("--outstanding"))
-        throw usage("--rate and --outstanding exclude each other");
-    for (const Axis &axis : axes()) {
-        if (call.text(axis.option).empty() && !call.has(axis.option))
-            continue;
-        std::vector<std::string> values = list_of(call, axis.option);
-        std::vector<RunOptions> next;
-        if (cells.size() * values.size() > most_cells)
-            throw usage("that are more than " + std::to_string(most_cells) + " runs");
-        for (const RunOptions &cell : cells)
-            for (const std::string &value : values) {
-                next.push_back(cell);
-                axis.set(next.back(), value);
-            }
-        cells = std::move(next);
-    }
-    for (RunOptions &cell : cells) {
-        set_parameters(call, cell);
+    if (call.has("--rate") + call.has("--outstanding") + call.has("--trace-times") > 1)
+        throw usage("--rate, --outstanding and --trace-times exclude each other");
+    for (const Axis &axis : axes())
+        if (!call.text(axis.option).empty() || call.has(axis.option))
+            multiply(cells, list_of(call, axis.option), axis.set);
+    set_parameters(call, cells);
+    for (const RunOptions &cell : cells)
         or_error([&] { cell.check(); });
-    }
     return cells;
 }
 
@@ -200,8 +232,11 @@ Line line_of(const RunOptions &options, const RunResult &result) {
         {"l2_pages", options.l2},
         {"writes_percent", options.writes},
         {"batch", batch_of(options)},
-        {"rate", options.outstanding ? Value(std::optional<double>()) : Value(options.rate)},
+        {"arrivals", arrivals_of(options)},
+        {"rate",
+         arrivals_of(options) == "rate" ? Value(options.rate) : Value(std::optional<double>())},
         {"outstanding", options.outstanding},
+        {"parameters", Value(options.parameters)},
         {"seed", options.seed},
         {"accesses", result.accesses},
         {"l1_hits", result.found[1]},

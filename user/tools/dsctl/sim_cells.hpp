@@ -15,13 +15,16 @@ namespace dsctl {
 // All combinations of the values of options that are lists, the last one changing first.
 std::vector<ds::sim::RunOptions> cells_of(const Call &call);
 
-// A number, a text or null, as it stands in JSON and in CSV.
+// A number, a text, parameters or null, as it stands in JSON and in CSV.
 struct Value {
+    using Parameters = decltype(ds::sim::RunOptions::parameters);
+
     Value(std::string value) : json(value), text(std::move(value)) {}
     Value(const char *value) : json(value), text(value) {}
     Value(uint64_t value) : json(value), text(std::to_string(value)) {}
     Value(uint32_t value) : Value(uint64_t(value)) {}
     Value(double value);
+    Value(const Parameters &parameters);
     template <class T>
     Value(const std::optional<T> &value) : json(nullptr) {
         if (value)

@@ -2,6 +2,7 @@
 // sim sweep: one trace through many configurations.
 #include "sim/sweep.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <future>
 #include <thread>
@@ -35,6 +36,12 @@ std::vector<RunResult> sweep(Call &call, const ds::sim::Trace &trace,
 
 void print_table(Call &call, const std::vector<RunOptions> &cells,
                  const std::vector<RunResult> &results) {
+    std::vector<Column> columns{
+        {"POLICY"},        {"MODE"},          {"L1", true},  {"L2", true},  {"L1 HITS", true},
+        {"L2 HITS", true}, {"MEAN NS", true}, {"P50", true}, {"P99", true}, {"P99.9", true},
+        {"TO L1", true},   {"ABORTS", true},  {"DMA", true}};
+    bool parameters =
+        std::ranges::any_of(cells, [](const RunOptions &cell) { return !cell.parameters.empty(); });
     std::vector<Row> rows;
 
     for (size_t i = 0; i < cells.size(); i++) {
@@ -49,21 +56,12 @@ void print_table(Call &call, const std::vector<RunOptions> &cells,
                         std::to_string(r.times.p99()), std::to_string(r.times.p999()),
                         std::to_string(r.moved[1]), std::to_string(r.aborts),
                         std::to_string(r.cxl.operations + r.pcie.operations)});
+        if (parameters)
+            rows.back().emplace_back(Value(cells[i].parameters).text);
     }
-    call.out.table({{"POLICY"},
-                    {"MODE"},
-                    {"L1", true},
-                    {"L2", true},
-                    {"L1 HITS", true},
-                    {"L2 HITS", true},
-                    {"MEAN NS", true},
-                    {"P50", true},
-                    {"P99", true},
-                    {"P99.9", true},
-                    {"TO L1", true},
-                    {"ABORTS", true},
-                    {"DMA", true}},
-                   rows);
+    if (parameters)
+        columns.push_back({"PARAMETERS"});
+    call.out.table(columns, rows);
 }
 
 }  // namespace
