@@ -6,6 +6,7 @@ extern "C" {
 #include <tokencache/batch.h>
 #include <tokencache/cache.h>
 #include <tokencache/change.h>
+#include <tokencache/expand.h>
 #include <tokencache/inline.h>
 #include <tokencache/policy.h>
 }

@@ -80,6 +80,8 @@ Engine::Engine(const Trace &trace, const RunOptions &options, EventLog *events)
     set_parameters(&cache_->policy, options);
     if (options.parameters.contains("PREFETCH_BATCH_THRESHOLD"))
         batch_.emplace(*this, options);
+    if (options.handlers)
+        mailbox_.emplace(*this, options);
     begin_objects();
 }
 
@@ -126,6 +128,10 @@ RunResult Engine::run(std::atomic<uint64_t> *progress) {
     if (batch_) {
         result_.prefetched = batch_->stats().neighbours;
         result_.prefetched_used = batch_->stats().used;
+    }
+    if (mailbox_) {
+        result_.expands_refused = mailbox_->stats().full;
+        result_.expands_expired = mailbox_->stats().expired;
     }
     result_.cxl = {model_.cxl().operations, model_.cxl().bytes};
     result_.pcie = {model_.pcie().operations, model_.pcie().bytes};
@@ -246,6 +252,8 @@ void Engine::end(uint32_t object, uint64_t now) {
         return;
     if (change_of(token) != none)
         give_up(change_of(token), now);
+    if (mailbox_)
+        mailbox_->revoked(token);
     tokens_[object] = 0;
     ds_token_revoke(&cache_->table, token, nullptr);
     ds_token_free(&cache_->table, token);

@@ -9,6 +9,7 @@
 
 #include "sim/arrivals.hpp"
 #include "sim/core.hpp"
+#include "sim/mailbox.hpp"
 #include "sim/run.hpp"
 
 namespace ds::sim {
@@ -73,7 +74,6 @@ private:
     uint32_t page(uint32_t token) const;
     int fetch(uint32_t page, std::span<ds_batch_item> items);
     uint32_t neighbours(uint32_t page, uint32_t token, std::span<uint32_t> tokens) const;
-    uint32_t at_home(uint32_t index) const;
     int install(const ds_batch_item &item);
     void told(Waiter &waiter);
 
@@ -101,6 +101,7 @@ public:
 
 private:
     static constexpr uint32_t none = UINT32_MAX;
+    static constexpr uint32_t host_event = none - 1, timeout_event = none - 2;
 
     struct Waiter {
         Ask ask;
@@ -112,6 +113,7 @@ private:
         ds_cache_change moves;
         uint32_t waiters;  // a list
         uint64_t fetched;  // when a batch has the token at hand; else 0
+        uint64_t away;     // when others have left, if the host is asked meanwhile
         uint8_t tries;     // copies that a write made void
         bool idle;         // of L1 or L2: only leaves
         bool copied;       // its copy is under way
@@ -120,7 +122,7 @@ private:
     struct Event {
         uint64_t time;
         uint64_t order;   // of equal times
-        uint32_t change;  // none: the timer of the batch
+        uint32_t change;  // none: the timer of the batch; or the mailbox's
 
         bool operator>(const Event &other) const {
             return time != other.time ? time > other.time : order > other.order;
@@ -164,6 +166,18 @@ private:
     void access_batched(const Ask &ask, uint32_t token, uint64_t now);
     void flush_if_due(uint64_t now);
 
+    // mailbox.cpp: the host is asked
+    bool ask_host(uint32_t number, uint64_t now);
+    void answered(uint32_t number, int ret, uint64_t now);
+    int stage(uint32_t token, uint64_t now);
+
+    /// The one at home at @p index; 0 if there is none.
+    uint32_t token_at(uint32_t index) const {
+        if (index >= objects_.size())
+            return 0;
+        uint32_t token = tokens_[objects_[index]];
+        return ds_token_index(token) == index ? token : 0;
+    }
     uint32_t bytes_of(uint32_t object) const { return class_of(object).bytes; }
     uint32_t bytes_of_token(uint32_t token) const {
         return bytes_of(objects_[ds_token_index(token)]);
@@ -173,6 +187,7 @@ private:
     }
 
     friend class Batch;
+    friend class Mailbox;
 
     const Trace &trace_;
     const RunOptions &options_;
@@ -197,6 +212,7 @@ private:
 
     std::optional<Batch> batch_;
     bool timer_set_ = false;  // its event is in the agenda
+    std::optional<Mailbox> mailbox_;
 
     // What adaptive-001 is told, since it was told last.
     struct Load {

@@ -95,14 +95,6 @@ int Batch::fetch(uint32_t page, std::span<ds_batch_item> items) {
     return 0;
 }
 
-// 0 if there is none.
-uint32_t Batch::at_home(uint32_t index) const {
-    if (index >= engine_.objects_.size())
-        return 0;
-    uint32_t token = engine_.tokens_[engine_.objects_[index]];
-    return ds_token_index(token) == index ? token : 0;
-}
-
 // The nearest on either side come first.
 uint32_t Batch::neighbours(uint32_t page, uint32_t token, std::span<uint32_t> tokens) const {
     const ds_l2 &l2 = engine_.cache_->table.l2;
@@ -116,7 +108,7 @@ uint32_t Batch::neighbours(uint32_t page, uint32_t token, std::span<uint32_t> to
         if (at >= size || found == tokens.size())
             return;
         uint32_t other =
-            in_l2 ? l2.pages[page & ~of_l2].slots[at].token : at_home(page * size + at);
+            in_l2 ? l2.pages[page & ~of_l2].slots[at].token : engine_.token_at(page * size + at);
         if (other && this->page(other) == page)
             tokens[found++] = other;
     };

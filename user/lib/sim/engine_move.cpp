@@ -39,6 +39,9 @@ bool Engine::promote(uint32_t token, uint64_t now) {
     start(number);
     Change &change = changes_[number];
     const ds_cache_move &last = moves_of(change.moves).back();
+    result_.expands += last.from == 3;
+    if (last.from == 3 && mailbox_)
+        return ask_host(number, now);
     uint64_t until = send_away(change, now);
     if (last.from == 3) {
         uint64_t answered = model_.expand(now);
@@ -116,6 +119,10 @@ void Engine::happen() {
     if (event.change == none) {
         timer_set_ = false;
         flush_if_due(event.time);
+    } else if (event.change == host_event) {
+        mailbox_->work(event.time);
+    } else if (event.change == timeout_event) {
+        mailbox_->expire(event.time);
     } else if (changes_[event.change].over) {
         free_changes_.push_back(event.change);
     } else if (changes_[event.change].copied) {
@@ -201,6 +208,9 @@ void Engine::give_up(uint32_t number, uint64_t now) {
     ds_change_end(cache_.get(), &changes_[number].moves, -ECANCELED);
     changes_[number].over = true;
     finish(number, now);
+    // There is no event then.
+    if (mailbox_ && mailbox_->leave(number))
+        free_changes_.push_back(number);
 }
 
 // They are no longer on their way.
@@ -252,7 +262,7 @@ uint32_t Engine::new_change() {
     Change &change = changes_[number];
     change.moves.count = change.moves.again = 0;
     change.waiters = none;
-    change.fetched = 0;
+    change.fetched = change.away = 0;
     change.tries = 0;
     change.idle = change.copied = change.over = false;
     return number;

@@ -13,8 +13,8 @@ namespace {
 constexpr size_t buffer_bytes = size_t(64) << 10;
 
 std::string_view name_of(EventLog::Move what) {
-    constexpr std::array<std::string_view, 5> names{"promote", "demote", "evict", "expand",
-                                                    "abort"};
+    constexpr std::array<std::string_view, 6> names{"promote", "demote", "evict",
+                                                    "expand",  "abort",  "stage"};
     return names[static_cast<size_t>(what)];
 }
 

@@ -33,12 +33,13 @@ struct RunOptions {
     double rate = 10;                     ///< requests in a microsecond, evenly
     std::optional<uint32_t> outstanding;  ///< if given: so many are under way, at no fixed rate
     bool trace_times = false;             ///< requests come when the trace says, else evenly
+    std::optional<uint32_t> handlers;     ///< of the host's mailbox; else it answers all at once
     uint64_t seed = 1;
     TierTimes times;
     ClassShares classes;
 
     /// Parameters by their names in document 001: others than these and than their own defaults.
-    /// With PREFETCH_BATCH_THRESHOLD, misses are fetched together.
+    /// With PREFETCH_BATCH_THRESHOLD, misses are fetched together; EXPAND_* are of the mailbox.
     std::map<std::string, uint64_t, std::less<>> parameters;
 
     /// A parameter. Throws Failure (EINVAL) for one that there is not, or a value that it cannot
@@ -68,6 +69,11 @@ struct RunResult {
     uint64_t copied_again = 0;        ///< of these, because of a write meanwhile
     uint64_t aborts = 0;              ///< moves that were given up because of writes
     uint64_t refused = 0;             ///< moves that did not begin: another one was in the way
+
+    uint64_t expands = 0;          ///< moves from L3 for which the host was asked
+    uint64_t expands_refused = 0;  ///< of these: the mailbox had no room
+    uint64_t expands_expired = 0;  ///< of these: EXPAND_TIMEOUT_NS were over
+    uint64_t prestaged = 0;  ///< tokens that came to L2 as the host saw that their page is hot
 
     uint64_t prefetched = 0;       ///< neighbours of tokens that a batch fetched
     uint64_t prefetched_used = 0;  ///< of these were asked for while they were at hand

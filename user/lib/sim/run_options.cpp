@@ -36,6 +36,8 @@ std::vector<Parameter> all_parameters() {
     all.push_back({l1_capacity, DS_POLICY_CAPACITY_MIN, DS_L1_MAX});
     for (const ds_param &param : ds_batch_params)
         all.push_back({param.name, param.least, param.most});
+    for (const ds_param &param : ds_expand_params)
+        all.push_back({param.name, param.least, param.most});
     return all;
 }
 
@@ -92,6 +94,9 @@ void RunOptions::check() const {
             if (!of_001)
                 throw wrong("The default policy has no " + name + ".",
                             "Use --policy literal-001 or adaptive-001 with it.");
+        } else if (name.starts_with("EXPAND_")) {
+            if (!handlers)
+                throw wrong(name + " means nothing without a mailbox.", "Use --handlers with it.");
         } else if (!parameters.contains(batch_size)) {
             throw wrong(name + " means nothing without a batch.", "Use --batch with it.");
         }
@@ -103,6 +108,10 @@ void RunOptions::check() const {
     in_range("The number of requests under way", uint64_t(outstanding.value_or(1)), 1, 65536);
     in_range("The bandwidth of the CXL port", times.cxl_bytes_per_ns, 0.001, 10'000);
     in_range("The bandwidth of PCIe", times.pcie_bytes_per_ns, 0.001, 10'000);
+    in_range("The number of handlers", uint64_t(handlers.value_or(1)), 1, 1024);
+    if (handlers && parameters.contains(batch_size))
+        throw wrong("The host is not asked for what a batch fetches.",
+                    "Give the batch up, or the handlers.");
     if (outstanding && trace_times)
         throw wrong("Requests cannot come at the trace's times and follow each other.",
                     "Give the times up, or the number under way.");

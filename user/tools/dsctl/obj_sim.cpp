@@ -71,6 +71,9 @@ std::vector<Param> with_run(std::vector<Param> params, bool lists) {
          .value = number,
          .help = "misses that are fetched together, or after PREFETCH_TIMER_NS (default: each for "
                  "itself)"},
+        {.name = "--handlers",
+         .value = number,
+         .help = "threads of the host that serve its mailbox (default: each request has its own)"},
         {.name = "--rate",
          .value = lists ? "LIST" : "R",
          .help = "requests in a microsecond, evenly, however long they take (default: 10)"},

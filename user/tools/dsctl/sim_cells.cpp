@@ -174,6 +174,10 @@ const std::vector<Axis> &axes() {
          [](RunOptions &o, const std::string &text) {
              or_error([&] { o.set("PREFETCH_BATCH_THRESHOLD", number_of("--batch", text)); });
          }},
+        {"--handlers",
+         [](RunOptions &o, const std::string &text) {
+             o.handlers = small_number_of("--handlers", text);
+         }},
         {"--rate",
          [](RunOptions &o, const std::string &text) { o.rate = decimal_in("--rate", text); }},
         {"--outstanding",
@@ -232,6 +236,7 @@ Line line_of(const RunOptions &options, const RunResult &result) {
         {"l2_pages", options.l2},
         {"writes_percent", options.writes},
         {"batch", batch_of(options)},
+        {"handlers", options.handlers},
         {"arrivals", arrivals_of(options)},
         {"rate",
          arrivals_of(options) == "rate" ? Value(options.rate) : Value(std::optional<double>())},
@@ -256,6 +261,10 @@ Line line_of(const RunOptions &options, const RunResult &result) {
         {"copied_again", result.copied_again},
         {"aborts", result.aborts},
         {"refused", result.refused},
+        {"expands", result.expands},
+        {"expands_refused", result.expands_refused},
+        {"expands_expired", result.expands_expired},
+        {"prestaged", result.prestaged},
         {"prefetched", result.prefetched},
         {"prefetched_used", result.prefetched_used},
         {"cxl_operations", result.cxl.operations},

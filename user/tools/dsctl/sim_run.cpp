@@ -103,6 +103,8 @@ void print_fields(Call &call, const RunResult &result, const std::optional<Timin
                          0ULL + result.moved[2], 0ULL + result.moved[3])},
         {"copied again",
          format("%llu, %llu moves aborted", 0ULL + result.copied_again, 0ULL + result.aborts)},
+        {"asked the host", format("%llu times, %llu refused, %llu in vain", 0ULL + result.expands,
+                                  0ULL + result.expands_refused, 0ULL + result.expands_expired)},
         {"DMA, CXL", traffic_text(result.cxl)},
         {"DMA, PCIe", traffic_text(result.pcie)},
         {"thresholds", format("%llu changes", 0ULL + result.threshold_changes)},
