@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs in which the host is asked through its mailbox, and requests that come when a trace says.
+// Runs in which the host is asked through its mailbox or a link has too much to do, and requests
+// that come when a trace says.
 #include <cerrno>
 #include <fstream>
 #include <functional>
@@ -222,6 +223,29 @@ void always_the_same_and_all_told(void **) {
         }
 }
 
+// ---- DMA that has enough to do
+
+// 1.6 us for 16 bytes, and a miss each us: all but a few batches wait, and then the queue is full.
+void a_batch_waits_for_its_link(void **) {
+    Trace trace = generate({.kind = "scan", .requests = 2000, .seed = seed});
+    RunOptions options = simple();
+    options.times.pcie_bytes_per_ns = 0.01;
+    options.set("PREFETCH_BATCH_THRESHOLD", 4);
+    options.set("PREFETCH_QUEUE", 16);
+    options.set("L2_PAGE_PREFETCH_SIZE", 0);
+    RunResult r = run(trace, options);
+    assert_conserved(trace, r);
+    assert_true(r.dma_busy > 100);
+    assert_int_equal(r.pcie.bytes / 16, r.found[3] + r.copies);
+    // Who finds no room sees for itself, at once, and makes the link wait even more.
+    assert_true(r.pcie.operations > 1500 && r.waits < 1000);
+    options.times.pcie_bytes_per_ns = 16;
+    r = run(trace, options);
+    assert_int_equal(r.dma_busy, 0);
+    assert_int_equal(r.pcie.operations, 2000 / 4);
+    assert_int_equal(r.waits, 2000);
+}
+
 // ---- Times
 
 RunResult at(const std::vector<uint64_t> &times) {
@@ -260,6 +284,7 @@ int main() {
         cmocka_unit_test(neighbours_of_a_hot_page_come_to_l2),
         cmocka_unit_test(enough_handlers_are_as_none),
         cmocka_unit_test(always_the_same_and_all_told),
+        cmocka_unit_test(a_batch_waits_for_its_link),
         cmocka_unit_test(requests_come_when_the_trace_says),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);

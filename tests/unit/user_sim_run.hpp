@@ -57,7 +57,8 @@ inline std::vector<uint64_t> numbers(const RunResult &r) {
                               r.cxl.bytes,         r.pcie.operations, r.pcie.bytes,
                               r.threshold_changes, r.virtual_ns,      r.expands,
                               r.expands_refused,   r.expands_expired, r.prestaged,
-                              r.times.count(),     r.times.min(),     r.times.max()};
+                              r.dma_busy,          r.times.count(),   r.times.min(),
+                              r.times.max()};
     all.insert(all.end(), r.found.begin(), r.found.end());
     all.insert(all.end(), r.moved.begin(), r.moved.end());
     for (uint32_t q = 0; q <= 100'000; q += 500)

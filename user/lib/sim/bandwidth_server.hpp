@@ -16,6 +16,11 @@ public:
     /// A transfer asked for at @p now. Returns when its last byte is over, rounded up.
     uint64_t serve(uint64_t now, uint64_t bytes);
 
+    /// How long a transfer asked for at @p now would wait for others.
+    uint64_t behind(uint64_t now) const {
+        return busy_until_ps_ > now * 1000 ? busy_until_ps_ / 1000 - now : 0;
+    }
+
     /// The share (0 to 1) of the time since the last call, or since 0, that it was busy.
     double utilisation(uint64_t now);
 

@@ -128,6 +128,7 @@ RunResult Engine::run(std::atomic<uint64_t> *progress) {
     if (batch_) {
         result_.prefetched = batch_->stats().neighbours;
         result_.prefetched_used = batch_->stats().used;
+        result_.dma_busy = batch_->stats().busy;
     }
     if (mailbox_) {
         result_.expands_refused = mailbox_->stats().full;

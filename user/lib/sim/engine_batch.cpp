@@ -85,13 +85,16 @@ uint32_t Batch::page(uint32_t token) const {
 }
 
 int Batch::fetch(uint32_t page, std::span<ds_batch_item> items) {
+    unsigned tier = page & of_l2 ? 2 : 3;
     uint32_t bytes = 0;
 
+    if (engine_.model_.saturated(tier, now_))
+        return -EBUSY;
     for (ds_batch_item &item : items) {
         item.ret = ds_token_find(&engine_.cache_->table, item.token, &item.word);
         bytes += engine_.bytes_of_token(item.token);
     }
-    fetched_ = engine_.model_.access(page & of_l2 ? 2 : 3, false, bytes, now_);
+    fetched_ = engine_.model_.access(tier, false, bytes, now_);
     return 0;
 }
 

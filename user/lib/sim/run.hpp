@@ -77,6 +77,7 @@ struct RunResult {
 
     uint64_t prefetched = 0;       ///< neighbours of tokens that a batch fetched
     uint64_t prefetched_used = 0;  ///< of these were asked for while they were at hand
+    uint64_t dma_busy = 0;         ///< batches that waited as their link had enough to do
 
     Traffic cxl, pcie;  ///< DMA operations
     uint64_t threshold_changes = 0;

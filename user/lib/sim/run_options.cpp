@@ -12,7 +12,7 @@ namespace ds::sim {
 namespace {
 
 constexpr uint64_t most_threshold = 255, most_ns = 1'000'000'000'000, most_uses = uint64_t(1) << 40;
-constexpr uint64_t most_span_ns = 3'155'760'000'000'000'000;  // virtual time never wraps
+constexpr uint64_t most_span_ns = 200ULL * 86'400 * 1'000'000'000;  // see BandwidthServer
 
 struct Parameter {
     std::string_view name;
@@ -125,7 +125,7 @@ void RunOptions::check(const Trace &trace) const {
                     "Use a rate, or a number of requests under way.");
     uint64_t first = trace.time_ns[0], last = std::ranges::max(trace.time_ns);
     if (last - first > most_span_ns)
-        throw wrong("The trace's requests came over more than 100 years.",
+        throw wrong("The trace's requests came over more than 200 days.",
                     "Check its times, or use a rate.");
 }
 

@@ -50,6 +50,11 @@ public:
         }
     }
 
+    /// A NIC gives its link so much to do at most before it begins another batch.
+    bool saturated(unsigned tier, uint64_t now) const {
+        return (tier == 2 ? cxl_ : pcie_).server.behind(now) >= saturated_ns;
+    }
+
     /// A token is copied from one tier to another: what has L2 at one end goes over the CXL port.
     uint64_t copy(unsigned from, unsigned to, uint32_t bytes, uint64_t now) {
         return from == 2 || to == 2 ? access(2, to == 2, bytes, now)
@@ -63,6 +68,8 @@ public:
     const Link &pcie() const { return pcie_; }
 
 private:
+    static constexpr uint64_t saturated_ns = 1000;
+
     uint64_t draw(const Latency &latency) { return latency.draw(random_, 0, drawn_++); }
 
     Latencies times_;

@@ -207,9 +207,9 @@ double ratio(uint64_t part, const RunResult &result) {
 
 Value::Value(double value) : json(value), text(format("%.6f", value)) {}
 
-Value::Value(const Parameters &parameters) : json(Json::object()) {
+Value::Value(const Parameters &parameters) : json(Json::array()) {
     for (const auto &[name, value] : parameters) {
-        json[name] = value;
+        json.push_back({{"name", name}, {"value", value}});
         text += (text.empty() ? "" : " ") + name + "=" + std::to_string(value);
     }
 }
@@ -267,6 +267,7 @@ Line line_of(const RunOptions &options, const RunResult &result) {
         {"prestaged", result.prestaged},
         {"prefetched", result.prefetched},
         {"prefetched_used", result.prefetched_used},
+        {"dma_busy", result.dma_busy},
         {"cxl_operations", result.cxl.operations},
         {"cxl_bytes", result.cxl.bytes},
         {"pcie_operations", result.pcie.operations},
