@@ -13,14 +13,21 @@
  *		its count.
  *
  * literal-001 keeps its thresholds. adaptive-001 begins with 1, which is all that an
- * empty L1 asks for, and follows 001's two rules once in an ageing interval:
+ * empty L1 asks for, and looks at each once in an ageing interval:
  *
- *	DMA is nearly saturated and L2 hits seldom		thresholds are doubled
- *	else L1 hits seldom and the host's processor is busy	thresholds are halved
+ *	trials (trial.h) say that another one is better		it is taken
+ *	DMA is nearly saturated and L2 hits seldom		it is doubled
+ *	else L1 hits seldom and the host's processor is busy	it is halved
  *
- * in bands (below) that do not touch: between them nothing is done. They stay between
- * 1 and what the capacity implies: as many tokens are that hot as L1 has slots, by a
- * histogram of all heats that is made while they are halved. Above, L1 could not be
+ * The last two are 001's rules, in bands (below) that do not touch: between them nothing is
+ * done, nor is a step that would cost misses, by the trials: more than an eighth of them
+ * for less traffic, more than a 64th for nothing. While DMA is saturated no lower one is
+ * taken. Without trials there would be no reason to raise one on a loop that is longer than the
+ * cache, where a high one keeps a part of it. One for L1 is tried by L1's miniatures, one
+ * for L2 by those of both tiers together.
+ *
+ * Doubling stops at what the capacity implies: as many tokens are that hot as L1 has slots,
+ * by a histogram of all heats that is made while they are halved. Above, L1 could not be
  * filled. So no change of the load takes more than eight intervals to be followed.
  *
  * Made under the same lock as calls of policy.h.

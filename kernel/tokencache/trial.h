@@ -12,7 +12,8 @@
  * times the uses where both differed. Older ones count half in each interval. So thresholds
  * that are nearly as good do not take turns.
  *
- * Searches are linear; there are at most DS_TRIAL_MAX entries. Not thread safe.
+ * Searches are linear; there are at most DS_TRIAL_MAX entries, and of a large cache few
+ * uses are in the sample. Not thread safe.
  */
 #ifndef DS_TOKENCACHE_TRIAL_H
 #define DS_TOKENCACHE_TRIAL_H
