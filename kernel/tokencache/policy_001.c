@@ -147,7 +147,7 @@ static enum ds_policy_step ds_policy_step(const struct ds_policy_load *load)
 static u32 ds_policy_adapted(struct ds_trials *trials, u32 threshold, u32 most,
 			     enum ds_policy_step step)
 {
-	u32 best, next;
+	u32 best, next, parts;
 
 	ds_trials_use(trials, ds_trials_index(threshold));
 	best = ds_trials_best(trials);
@@ -156,9 +156,8 @@ static u32 ds_policy_adapted(struct ds_trials *trials, u32 threshold, u32 most,
 	if (step == DS_POLICY_STAY)
 		return threshold;
 	next = step == DS_POLICY_UP ? min(threshold * 2, most) : max(threshold / 2, 1u);
-	return ds_trials_is_worse(trials, ds_trials_index(next),
-				  step == DS_POLICY_UP ? DS_POLICY_LESS_TRAFFIC : DS_POLICY_NO_WORSE) ?
-		threshold : next;
+	parts = step == DS_POLICY_UP ? DS_POLICY_LESS_TRAFFIC : DS_POLICY_NO_WORSE;
+	return ds_trials_is_worse(trials, ds_trials_index(next), parts) ? threshold : next;
 }
 
 static void ds_policy_adapt(struct ds_policy_001 *b, const struct ds_policy_load *load)
