@@ -155,7 +155,8 @@ static u32 ds_policy_adapted(struct ds_trials *trials, u32 threshold, u32 most,
 		return ds_trial_thresholds[best];
 	if (step == DS_POLICY_STAY)
 		return threshold;
-	next = step == DS_POLICY_UP ? min(threshold * 2, most) : max(threshold / 2, 1u);
+	next = step == DS_POLICY_UP ? max(min(threshold * 2, most), threshold) :
+		max(threshold / 2, 1u);
 	parts = step == DS_POLICY_UP ? DS_POLICY_LESS_TRAFFIC : DS_POLICY_NO_WORSE;
 	return ds_trials_is_worse(trials, ds_trials_index(next), parts) ? threshold : next;
 }

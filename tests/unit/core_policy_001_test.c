@@ -263,6 +263,46 @@ static void thresholds_follow_the_load(void **state)
 	stop();
 }
 
+/* Those of L1 and of both tiers, each for its threshold. */
+static void trials_come_first(void **state)
+{
+	const struct ds_policy_params *params;
+	struct ds_trials *l1, *both;
+
+	(void)state;
+	uses = 0;
+	start(64, DS_POLICY_ADAPTIVE_001, KEYS);
+	assert_int_equal(ds_policy_001_add_l2(&policy, 1000), 0);
+	params = &policy.base->params;
+	l1 = &policy.base->l1;
+	both = &policy.base->both;
+	/* One is better, whatever 001's rules say: not busy, and busy. */
+	l1->trials[ds_trials_index(8)].lead = 1000;
+	both->trials[ds_trials_index(3)].lead = 1000;
+	assert_int_equal(interval(0, 300, 100, 0), 8);
+	assert_int_equal(params->promote_to_l2_threshold, 3);
+	assert_int_equal(interval(0, 300, 100, 900), 8);
+	assert_int_equal(params->promote_to_l2_threshold, 3);
+	/* None that is lower while DMA is saturated, and then none that misses much more. */
+	l1->trials[ds_trials_index(2)].lead = 1000;
+	assert_int_equal(interval(950, 300, 100, 900), 8);
+	policy.base->fit = 128;
+	assert_int_equal(interval(950, 300, 100, 900), 8);
+	l1->trials[ds_trials_index(2)].lead = 0;
+	l1->missed = 800;
+	l1->trials[ds_trials_index(16)].lead = -101;
+	assert_int_equal(interval(950, 300, 100, 900), 8);
+	l1->missed = 800;
+	l1->trials[ds_trials_index(16)].lead = -100;
+	policy.base->fit = 128;
+	assert_int_equal(interval(950, 300, 100, 900), 16);
+	/* That to L2 is not above that to L1. */
+	l1->trials[ds_trials_index(1)].lead = 10000;
+	assert_int_equal(interval(0, 300, 100, 0), 1);
+	assert_int_equal(params->promote_to_l2_threshold, 1);
+	stop();
+}
+
 static void literal_thresholds_stay(void **state)
 {
 	u32 i;
@@ -286,6 +326,7 @@ int main(void)
 		TEST(idle_ones_go),
 		TEST(capacity_implies_the_highest_threshold),
 		TEST(thresholds_follow_the_load),
+		TEST(trials_come_first),
 		TEST(literal_thresholds_stay),
 	};
 
