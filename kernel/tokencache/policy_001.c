@@ -9,7 +9,7 @@
 #define DS_POLICY_LOOK_IDLE	64	/* slots, in a call */
 #define DS_POLICY_TICK_SHIFT	10
 #define DS_POLICY_TIME		(DS_SLOT_SAMPLED - 1)	/* of last use */
-/* 256ths of the misses that a step may cost. */
+/* 256ths of the hits or misses that a step may cost. */
 #define DS_POLICY_LESS_TRAFFIC	32
 #define DS_POLICY_NO_WORSE	4
 

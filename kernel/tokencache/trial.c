@@ -6,7 +6,7 @@
 
 #define DS_TRIAL_CANDIDATES	16u	/* of policy_001.c */
 #define DS_TRIAL_NOWHERE	(~0u)
-#define DS_TRIAL_BAND		24u	/* of the misses one is what makes a difference */
+#define DS_TRIAL_BAND		24u	/* of the misses or hits one is what makes a difference */
 
 const u8 ds_trial_thresholds[DS_TRIALS] = { 1, 2, 3, 4, 6, 8, 10, 12, 16, 24, 32, 64, 128 };
 
@@ -145,6 +145,7 @@ void ds_trials_access(struct ds_trials *t, u64 hash, u32 uses, u32 alpha)
 		t->trials[i].apart += hit[i] != hit[t->used];
 	}
 	t->missed += !hit[t->used];
+	t->hits += hit[t->used];
 }
 
 /* ---- judgement ---- */
@@ -171,19 +172,20 @@ void ds_trials_use(struct ds_trials *t, u32 index)
 		t->trials[i].apart += used.apart;
 	}
 	t->missed = (u32)max((s32)t->missed - used.lead, 0);
+	t->hits = (u32)max((s32)t->hits + used.lead, 0);
 	t->trials[index].apart = 0;
 	t->used = index;
 }
 
 u32 ds_trials_best(const struct ds_trials *t)
 {
-	s32 most = (s32)(t->missed / DS_TRIAL_BAND);
+	s32 most = (s32)(min(t->missed, t->hits) / DS_TRIAL_BAND);
 	u32 i, best = t->used;
 
 	for (i = 0; t->trials && i < DS_TRIALS; i++) {
 		const struct ds_trial *m = &t->trials[i];
 
-		if (m->lead <= most || (u64)m->lead * (u32)m->lead <= 16ull * m->apart)
+		if (m->lead <= most || (u64)m->lead * (u32)m->lead <= 25ull * m->apart)
 			continue;
 		most = m->lead;
 		best = i;
@@ -200,7 +202,7 @@ bool ds_trials_is_worse(const struct ds_trials *t, u32 index, u32 parts)
 		return false;
 	for (i = 0; i < DS_TRIALS; i++)
 		most = max(most, t->trials[i].lead);
-	return t->trials[index].lead < most - (s32)((u64)t->missed * parts / 256);
+	return t->trials[index].lead < most - (s32)((u64)min(t->missed, t->hits) * parts / 256);
 }
 
 void ds_trials_age(struct ds_trials *t)
@@ -216,4 +218,5 @@ void ds_trials_age(struct ds_trials *t)
 		m->apart /= 2;
 	}
 	t->missed /= 2;
+	t->hits /= 2;
 }

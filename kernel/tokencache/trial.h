@@ -8,9 +8,9 @@
  * the one that was used longest ago, for both tiers taken together.
  *
  * Each is compared with the miniature of the threshold in use, on the same uses. One is
- * better if it misses less by a 24th, and by more than chance: by the square root of 16
- * times the uses where both differed. Older ones count half in each interval. So thresholds
- * that are nearly as good do not take turns.
+ * better if by a 24th of the misses or of the hits, whichever are fewer, and by more than
+ * chance: by five times the square root of the uses where both differed. Older ones count
+ * half in each interval. So thresholds that are nearly as good do not take turns.
  *
  * Searches are linear; there are at most DS_TRIAL_MAX entries, and of a large cache few
  * uses are in the sample. Not thread safe.
@@ -49,6 +49,7 @@ struct ds_trial {
  * @sampled: keys whose hash is below are in the sample, in 2^-32
  * @used: index of the threshold in use
  * @missed: by its miniature
+ * @hits: of it
  * @random: state
  * @by_heat: who leaves is found as policy_001.h says
  */
@@ -58,6 +59,7 @@ struct ds_trials {
 	u32 sampled;
 	u32 used;
 	u32 missed;
+	u32 hits;
 	u32 random;
 	bool by_heat;
 };
@@ -97,7 +99,7 @@ void ds_trials_use(struct ds_trials *t, u32 index);
 /* The index of the one that is better than that in use by most; or that one. */
 u32 ds_trials_best(const struct ds_trials *t);
 
-/* Would one miss more than the best one, by so many 256ths of those in use? */
+/* Would one be worse than the best one, by so many 256ths of the misses or hits? */
 bool ds_trials_is_worse(const struct ds_trials *t, u32 index, u32 parts);
 
 /* An interval has ended. */

@@ -244,12 +244,13 @@ static void one_is_better_by_a_band(void **state)
 	(void)state;
 	assert_int_equal(ds_trials_init(&t, CAPACITY, true), 0);
 	t.missed = 2400;
+	t.hits = 2400;
 	t.trials[5].lead = 100;
 	t.trials[5].apart = 100;
 	assert_int_equal(ds_trials_best(&t), 0);
 	t.trials[5].lead = 101;
 	assert_int_equal(ds_trials_best(&t), 5);
-	t.trials[5].apart = 101 * 101 / 16 + 1;
+	t.trials[5].apart = 101 * 101 / 25 + 1;
 	assert_int_equal(ds_trials_best(&t), 0);
 	t.trials[6].lead = 110;
 	assert_int_equal(ds_trials_best(&t), 6);
