@@ -20,11 +20,11 @@
  *	else L1 hits seldom and the host's processor is busy	it is halved
  *
  * The last two are 001's rules, in bands (below) that do not touch: between them nothing is
- * done, nor is a step that would cost hits, by the trials: more than an eighth of them (or of
- * the misses, if they are fewer) for less traffic, more than a 64th for nothing. While DMA is saturated no lower one is
- * taken. Without trials there would be no reason to raise one on a loop that is longer than the
- * cache, where a high one keeps a part of it. One for L1 is tried by L1's miniatures, one
- * for L2 by those of both tiers together.
+ * done, nor is a step that would cost hits, by the trials: more than an eighth of them (or
+ * of the misses, if they are fewer) for less traffic, more than a 64th for nothing. While
+ * DMA is saturated no lower one is taken. Without trials there would be no reason to raise
+ * one on a loop that is longer than the cache, where a high one keeps a part of it. One for
+ * L1 is tried by L1's miniatures, one for L2 by those of both tiers together.
  *
  * Doubling stops at what the capacity implies: as many tokens are that hot as L1 has slots,
  * by a histogram of all heats that is made while they are halved. Above, L1 could not be
