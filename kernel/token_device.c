@@ -14,6 +14,7 @@
 #include "token_device.h"
 #include "token_foreign.h"
 #include "tokencache/word.h"
+#include "tokens.h"
 
 const char *const ds_token_stat_names[DS_TOKEN_STATS] = {
 	[DS_TOKEN_HITS_L1]	= "hits_l1",
@@ -161,36 +162,9 @@ struct ds_token_device *ds_token_device_find(const char *name)
 	return NULL;
 }
 
-/* ---- whose a token is: a byte an index ---- */
-
-static u8 *ds_token_numbers[(1u << DS_TOKEN_INDEX_BITS) / PAGE_SIZE];
-
-int ds_token_set_device(u32 token, const struct ds_token_device *dev)
-{
-	u32 index = ds_token_index(token);
-	u8 **place = &ds_token_numbers[index / PAGE_SIZE];
-	u8 *page = READ_ONCE(*place), *fresh;
-
-	if (!page) {
-		fresh = (u8 *)get_zeroed_page(GFP_KERNEL);
-		if (!fresh)
-			return -ENOMEM;
-		page = cmpxchg(place, NULL, fresh);
-		if (page)
-			free_page((unsigned long)fresh);
-		else
-			page = fresh;
-	}
-	WRITE_ONCE(page[index % PAGE_SIZE], dev->number);
-	return 0;
-}
-
 u8 ds_token_device_of(u32 token)
 {
-	u32 index = ds_token_index(token);
-	const u8 *page = READ_ONCE(ds_token_numbers[index / PAGE_SIZE]);
-
-	return page ? READ_ONCE(page[index % PAGE_SIZE]) : 0;
+	return ds_token_owner(&ds_tokens.table, token);
 }
 
 int ds_token_device_may_ask(u32 number, u32 token)
@@ -201,14 +175,6 @@ int ds_token_device_may_ask(u32 number, u32 token)
 		return -EACCES;
 	dev = rcu_dereference_bh(ds_token_devices[number]);
 	return dev && !READ_ONCE(dev->leaving) ? 0 : -ENODEV;
-}
-
-void ds_token_devices_exit(void)
-{
-	u32 i;
-
-	for (i = 0; i < ARRAY_SIZE(ds_token_numbers); i++)
-		free_page((unsigned long)ds_token_numbers[i]);
 }
 
 /* ---- counters ---- */

@@ -98,13 +98,8 @@ int ds_token_device_for_each(int (*fn)(struct ds_token_device *dev, void *ctx), 
 struct ds_token_device *ds_token_device_find(const char *name);
 struct ds_token_device *ds_token_device_number(u8 number);
 
-/*
- * Say whose a new token is. Context: process, may sleep. Return: 0 or -ENOMEM.
- * The other one gives the number of its device, 0 if that was not said. Context: any.
- */
-int ds_token_set_device(u32 token, const struct ds_token_device *dev);
+/* The number of its device. Context: any. */
 u8 ds_token_device_of(u32 token);
-void ds_token_devices_exit(void);
 
 /*
  * May the device with a number ask the host for a token? 0, -EACCES for one that is not its

@@ -86,13 +86,11 @@ void ds_tokens_exit(void)
 	ds_token_device_del(ds_token_packets);
 	ds_token_fetch_exit();
 	WARN_ON_ONCE(ds_cache_destroy(&ds_tokens));
-	ds_token_devices_exit();
 }
 
 int ds_token_add(const struct ds_token_device *dev, const struct ds_token_desc *d, u32 *token)
 {
 	struct ds_token_desc wide;
-	u32 made;
 	int ret;
 
 	if (d->type == DS_TOKEN_MR && ds_failpoint(DS_FP_TOKEN_WIDE)) {
@@ -100,19 +98,10 @@ int ds_token_add(const struct ds_token_device *dev, const struct ds_token_desc *
 		wide.mr.page_shift = 0;		/* for which a packed token has no room */
 		d = &wide;
 	}
-	ret = ds_token_reserve(&ds_tokens.table, d, &made);
-	if (ret)
-		return ret;
-	/* Before it can be found: what is found has the right device. */
-	ret = ds_token_set_device(made, dev);
-	if (ret) {
-		ds_token_free(&ds_tokens.table, made);
-		return ret;
-	}
-	ds_token_publish(&ds_tokens.table, made);
-	*token = made;
-	trace_ds_token_access(made, DS_TOKEN_OP_CREATE, 3);
-	return 0;
+	ret = ds_token_create_for(&ds_tokens.table, dev->number, d, token);
+	if (!ret)
+		trace_ds_token_access(*token, DS_TOKEN_OP_CREATE, 3);
+	return ret;
 }
 
 /* With the cache passed by, nothing is counted or fetched. */

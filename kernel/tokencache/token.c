@@ -11,9 +11,9 @@
 #define NO_WIDE		0u	/* in the slot of a revoked word; else the record and one */
 #define WORDS_BYTES	(DS_TOKEN_PAGE * sizeof(u64))
 
-static struct ds_token_indices *indices_of(struct ds_token_table *t, u32 words)
+static struct ds_token_indices *indices_of(const struct ds_token_table *t, u8 owner, u32 words)
 {
-	return &t->indices[words - 1];
+	return &t->indices[owner * 2u + words - 1];
 }
 
 static void page_free(struct ds_token_page *page)
@@ -65,75 +65,78 @@ static u32 chain_take(const struct ds_token_table *t, struct ds_token_chain *cha
 	return index;
 }
 
+/* A page for an owner's tokens of one size. -EAGAIN: it needs one in @spare. */
+static int page_take(struct ds_token_table *t, u8 owner, struct ds_token_indices *set,
+		     struct ds_token_page *spare)
+{
+	if (t->used == DS_TOKEN_PAGES)
+		return -ENOSPC;
+	if (!spare->words)
+		return -EAGAIN;
+	WRITE_ONCE(t->owners[t->used], owner);
+	page_install(&t->pages[t->used], spare);
+	set->next = t->used++ * DS_TOKEN_PAGE;
+	set->end = set->next + DS_TOKEN_PAGE;
+	/* For programs: the words are there. */
+	smp_store_release(&t->head->end, set->end);
+	return 0;
+}
+
 /*
  * Take a free index, the one longest so if there are several. -EAGAIN: it needs
  * a new page; call again with one in @spare. Under the lock.
  */
-static int token_take(struct ds_token_table *t, u32 words, struct ds_token_page *spare,
-		      u32 *index)
+static int token_take(struct ds_token_table *t, u8 owner, u32 words,
+		      struct ds_token_page *spare, u32 *index)
 {
-	struct ds_token_indices *set = indices_of(t, words);
+	struct ds_token_indices *set = indices_of(t, owner, words);
+	int ret = 0;
 
 	if (t->live >= t->limit)
 		return -EDQUOT;
 	*index = chain_take(t, &set->unused, words);
 	if (*index != NO_INDEX)
 		return 0;
-	if (set->next == set->end) {
-		if (t->used == DS_TOKEN_PAGES) {
-			*index = chain_take(t, &set->retired, words);
-			return *index == NO_INDEX ? -ENOSPC : 0;
-		}
-		if (!spare->words)
-			return -EAGAIN;
-		page_install(&t->pages[t->used], spare);
-		set->next = t->used++ * DS_TOKEN_PAGE;
-		set->end = set->next + DS_TOKEN_PAGE;
-		/* For programs: the words are there. */
-		smp_store_release(&t->head->end, set->end);
+	/* Who makes tokens without an end leaves half of the pages to others. */
+	if (set->next == set->end && t->used >= DS_TOKEN_PAGES / 2) {
+		*index = chain_take(t, &set->retired, words);
+		if (*index != NO_INDEX)
+			return 0;
 	}
-	*index = set->next++;
-	return 0;
+	if (set->next == set->end)
+		ret = page_take(t, owner, set, spare);
+	if (!ret)
+		*index = set->next++;
+	return ret;
 }
 
-/* The slot of a revoked word says what has to be freed with it. */
-static u32 revoked_slot(const struct ds_token_table *t, u32 index, u64 word)
-{
-	const u64 *home = ds_token_home(t, index, ds_token_words((u8)ds_word_type(word)));
-	struct ds_token_pack p = { READ_ONCE(home[0]), 0 };
-	u32 where;
-
-	return ds_token_pack_is_wide(&p, &where) ? where + 1 : NO_WIDE;
-}
-
-static int token_reserve_locked(struct ds_token_table *t, u8 type,
-				const struct ds_token_pack *p,
-				struct ds_token_page *spare, u32 *token)
+static int token_create_locked(struct ds_token_table *t, u8 owner, u8 type,
+			       const struct ds_token_pack *p,
+			       struct ds_token_page *spare, u32 *token)
 {
 	u32 words = ds_token_words(type), index, gen;
-	u64 *place, *home, word;
+	u64 *word, *home;
 	int ret;
 
-	ret = token_take(t, words, spare, &index);
+	ret = token_take(t, owner, words, spare, &index);
 	if (ret)
 		return ret;
 
-	place = ds_token_word(t, index);
+	word = ds_token_word(t, index);
 	home = ds_token_home(t, index, words);
-	gen = ds_word_gen(READ_ONCE(*place)) % DS_WORD_GEN_MAX + 1;
+	gen = ds_word_gen(READ_ONCE(*word)) % DS_WORD_GEN_MAX + 1;
 	WRITE_ONCE(home[0], p->fixed);
 	if (words == 2)
 		WRITE_ONCE(home[1], p->hot);
-	/* As if it was revoked already. */
-	word = ds_word_make(gen, DS_TOKEN_REVOKED, type);
-	WRITE_ONCE(*place, ds_word_move(word, DS_TOKEN_REVOKED, revoked_slot(t, index, word)));
+	/* Pairs with the exchange in ds_token_begin(): the home is written. */
+	smp_store_release(word, ds_word_make(gen, DS_TOKEN_L3, type));
 	WRITE_ONCE(t->live, t->live + 1);
 	*token = ds_token_make(type, gen, index);
 	return 0;
 }
 
-static int token_reserve(struct ds_token_table *t, u8 type,
-			 const struct ds_token_pack *p, u32 *token)
+static int token_create(struct ds_token_table *t, u8 owner, u8 type,
+			const struct ds_token_pack *p, u32 *token)
 {
 	struct ds_token_page spare = { NULL, NULL };
 	int ret;
@@ -141,7 +144,7 @@ static int token_reserve(struct ds_token_table *t, u8 type,
 	/* At most twice: a page in hand is enough. */
 	for (;;) {
 		ds_spin_lock(&t->lock);
-		ret = token_reserve_locked(t, type, p, &spare, token);
+		ret = token_create_locked(t, owner, type, p, &spare, token);
 		ds_spin_unlock(&t->lock);
 		if (ret != -EAGAIN)
 			break;
@@ -156,8 +159,12 @@ static int token_reserve(struct ds_token_table *t, u8 type,
 static void table_free(struct ds_token_table *t)
 {
 	ds_free_pages(t->head, DS_DIRECTORY_WORDS);
+	ds_free(t->indices);
+	ds_free(t->owners);
 	ds_free(t->pages);
 	t->head = NULL;
+	t->indices = NULL;
+	t->owners = NULL;
 	t->pages = NULL;
 }
 
@@ -169,15 +176,17 @@ int ds_token_table_init(struct ds_token_table *t, u32 limit)
 		return -EINVAL;
 	memset(t, 0, sizeof(*t));
 	t->pages = ds_alloc(DS_TOKEN_PAGES * sizeof(t->pages[0]));
+	t->owners = ds_alloc(DS_TOKEN_PAGES);
+	t->indices = ds_alloc(DS_TOKEN_SETS * sizeof(t->indices[0]));
 	t->head = ds_alloc_pages(DS_DIRECTORY_WORDS);
-	if (!t->pages || !t->head) {
+	if (!t->pages || !t->owners || !t->indices || !t->head) {
 		table_free(t);
 		return -ENOMEM;
 	}
 	ds_wide_init(&t->wide);
 	t->head->version = DS_DIRECTORY_VERSION;
 	ds_spin_init(&t->lock);
-	for (i = 0; i < ARRAY_SIZE(t->indices); i++) {
+	for (i = 0; i < DS_TOKEN_SETS; i++) {
 		t->indices[i].unused.head = NO_INDEX;
 		t->indices[i].retired.head = NO_INDEX;
 	}
@@ -196,8 +205,8 @@ u32 ds_token_table_destroy(struct ds_token_table *t)
 	return t->live;
 }
 
-int ds_token_reserve(struct ds_token_table *t, const struct ds_token_desc *d,
-		     u32 *token)
+int ds_token_create_for(struct ds_token_table *t, u8 owner, const struct ds_token_desc *d,
+			u32 *token)
 {
 	struct ds_token_pack p;
 	u32 where;
@@ -207,33 +216,26 @@ int ds_token_reserve(struct ds_token_table *t, const struct ds_token_desc *d,
 	if (ret)
 		return ret;
 	if (!ds_token_pack(d, &p))
-		return token_reserve(t, d->type, &p, token);
+		return token_create(t, owner, d->type, &p, token);
 
 	ret = ds_wide_add(&t->wide, d, &where);
 	if (ret)
 		return ret;
 	ds_token_pack_wide(d, where, &p);
-	ret = token_reserve(t, d->type, &p, token);
+	ret = token_create(t, owner, d->type, &p, token);
 	if (ret)
 		ds_wide_del(&t->wide, where);
 	return ret;
 }
 
-void ds_token_publish(struct ds_token_table *t, u32 token)
+int ds_token_create(struct ds_token_table *t, const struct ds_token_desc *d, u32 *token)
 {
-	/* Pairs with the exchange in ds_token_begin(): the home is written. */
-	smp_store_release(ds_token_word(t, token),
-			  ds_word_make(ds_token_gen(token), DS_TOKEN_L3, ds_token_type_of(token)));
+	return ds_token_create_for(t, 0, d, token);
 }
 
-int ds_token_create(struct ds_token_table *t, const struct ds_token_desc *d,
-		    u32 *token)
+u8 ds_token_owner(const struct ds_token_table *t, u32 token)
 {
-	int ret = ds_token_reserve(t, d, token);
-
-	if (!ret)
-		ds_token_publish(t, *token);
-	return ret;
+	return READ_ONCE(t->owners[ds_token_index(token) / DS_TOKEN_PAGE]);
 }
 
 int ds_token_find(const struct ds_token_table *t, u32 token, u64 *word)
@@ -366,6 +368,16 @@ void ds_token_put(struct ds_token_table *t, u32 token)
 		idle->done(idle);
 }
 
+/* The slot of a revoked word says what has to be freed with it. */
+static u32 revoked_slot(const struct ds_token_table *t, u32 index, u64 word)
+{
+	const u64 *home = ds_token_home(t, index, ds_token_words((u8)ds_word_type(word)));
+	struct ds_token_pack p = { READ_ONCE(home[0]), 0 };
+	u32 where;
+
+	return ds_token_pack_is_wide(&p, &where) ? where + 1 : NO_WIDE;
+}
+
 /* The revoker is one of the users until the waiter is written. */
 static int token_revoke(struct ds_token_table *t, u32 token, u64 *place)
 {
@@ -405,7 +417,7 @@ int ds_token_revoke(struct ds_token_table *t, u32 token, struct ds_token_idle *i
 void ds_token_free(struct ds_token_table *t, u32 token)
 {
 	u32 words = ds_token_words((u8)ds_token_type_of(token)), wide;
-	struct ds_token_indices *set = indices_of(t, words);
+	struct ds_token_indices *set = indices_of(t, ds_token_owner(t, token), words);
 	u32 index = ds_token_index(token);
 	u64 *place = ds_token_word(t, token), word;
 

@@ -28,6 +28,7 @@
 
 #define DS_TOKEN_PAGE	2048u	/* indices */
 #define DS_TOKEN_PAGES	((1u << DS_TOKEN_INDEX_BITS) / DS_TOKEN_PAGE)
+#define DS_TOKEN_SETS	512u	/* of indices: for each owner, of tokens of one word and of two */
 
 /**
  * struct ds_token_page - a page of the directory, for tokens of one or of two words
@@ -50,11 +51,11 @@ struct ds_token_chain {
 };
 
 /**
- * struct ds_token_indices - indices for tokens of one size; private
+ * struct ds_token_indices - indices for an owner's tokens of one size, which stay its own; private
  * @unused: free ones, which are taken first
- * @retired: free ones that have given their last generation. They begin again only when no
- *	other can be had: some 10^9 tokens have come and gone by then since the same
- *	handle was valid
+ * @retired: free ones that have given their last generation. They begin again only when half of
+ *	all pages are in use: some 10^8 tokens have come and gone by then since the same
+ *	handle was valid, unless others have taken the pages
  * @next: the one that is used next, if none is in @unused and it is below @end
  * @end: behind the page of @next
  */
@@ -76,10 +77,11 @@ struct ds_token_indices {
  * @blocking: a token on its way is neither read nor written; may change at any time
  * @moved: called when a move has ended in the mover's context; @to is where the token is
  *	now, @from if the move was aborted; NULL if nobody wants to know
- * @indices: of tokens of one word, and of two
+ * @indices: DS_TOKEN_SETS of them
  * @used: pages that were ever used
  * @live: tokens made and not freed
  * @limit: most of them
+ * @owners: whose the tokens of a page are
  * @head: what stands before the directory where a program has mapped it; nobody here reads it
  */
 struct ds_token_table {
@@ -90,10 +92,11 @@ struct ds_token_table {
 	bool blocking;
 	void (*moved)(u32 token, u32 from, u32 to, u32 bytes);
 	ds_spin_t lock;
-	struct ds_token_indices indices[2];
+	struct ds_token_indices *indices;
 	u32 used;
 	u32 live;
 	u32 limit;
+	u8 *owners;
 	struct ds_token_directory *head;
 };
 
@@ -138,24 +141,29 @@ int ds_token_create(struct ds_token_table *t, const struct ds_token_desc *d,
 		    u32 *token);
 
 /**
- * ds_token_reserve - the first half of ds_token_create(): nobody finds the token yet
+ * ds_token_create_for - make a token that is somebody's
  * @t: table
+ * @owner: whose: any number, 0 with ds_token_create()
  * @d: descriptor, copied
- * @token: result, written on success only; for ds_token_publish() or ds_token_free()
+ * @token: result, never 0, written on success only
  *
  * Process context, may sleep.
  *
  * Return: as ds_token_create().
  */
-int ds_token_reserve(struct ds_token_table *t, const struct ds_token_desc *d,
-		     u32 *token);
+int ds_token_create_for(struct ds_token_table *t, u8 owner, const struct ds_token_desc *d,
+			u32 *token);
 
 /**
- * ds_token_publish - the second half: it can be found
+ * ds_token_owner - whose a token is
  * @t: table
- * @token: reserved
+ * @token: any number; of one that there never was the result means nothing
+ *
+ * Any context, takes no lock.
+ *
+ * Return: the owner's number.
  */
-void ds_token_publish(struct ds_token_table *t, u32 token);
+u8 ds_token_owner(const struct ds_token_table *t, u32 token);
 
 /**
  * ds_token_find - where a token is

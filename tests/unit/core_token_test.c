@@ -159,7 +159,7 @@ static void init_limits(void **state)
 	(void)state;
 	assert_int_equal(ds_token_table_init(&t, 0), -EINVAL);
 	assert_int_equal(ds_token_table_init(&t, INDICES + 1), -EINVAL);
-	for (allocs_left = 0; allocs_left < 2; allocs_left++) {
+	for (allocs_left = 0; allocs_left < 4; allocs_left++) {
 		int left = allocs_left;
 
 		assert_int_equal(ds_token_table_init(&t, 1), -ENOMEM);
@@ -238,46 +238,37 @@ static void life_of_a_token(void **state)
 	expect(again, desc_of(DS_TOKEN_QP, 9));
 }
 
-/* One after the other in the same place, narrow and wide, while others are there. */
-/* Nobody finds a token before it is published; one that never is was never there. */
-static void in_two_halves(void **state)
+/* Each owner's tokens have indices of their own, which stay so. */
+static void owners(void **state)
 {
-	struct ds_token_desc d = { .type = DS_TOKEN_MR, .mr.length = 12345 }, found;	/* wide */
-	u32 token, other, again;
-	u64 word;
+	static const u8 whose[] = { 0, 1, 255 };
+	struct ds_token_desc d = { .type = DS_TOKEN_MR, .mr.length = 12345 };
+	struct ds_token_desc pd = { .type = DS_TOKEN_PD };
+	u32 tokens[ARRAY_SIZE(whose)], pds[ARRAY_SIZE(whose)], again;
+	size_t i;
 
 	(void)state;
-	assert_int_equal(ds_token_table_init(&table, 2), 0);
-	assert_int_equal(ds_token_reserve(&table, &d, &token), 0);
-	assert_int_equal(ds_token_count(&table), 1);
-	assert_int_equal(ds_token_get(&table, token, &found), -ESTALE);
-	assert_int_equal(ds_token_find(&table, token, &word), -ESTALE);
-	assert_int_equal(ds_token_revoke(&table, token, NULL), -ESTALE);
-	assert_int_equal(ds_token_at(&table, ds_token_index(token), &word), 0);
-	ds_token_put(&table, token);
-	assert_int_equal(ds_token_reserve(&table, &d, &other), 0);
-	assert_int_not_equal(ds_token_index(other), ds_token_index(token));
-	assert_int_equal(ds_token_reserve(&table, &d, &again), -EDQUOT);
-	ds_token_free(&table, other);
-	assert_int_equal(ds_token_count(&table), 1);
-	assert_int_equal(table.wide.live, 1);
-	assert_int_equal(ds_token_reserve(&table, &d, &again), 0);
-	assert_int_equal(ds_token_index(again), ds_token_index(other));
-	assert_int_equal(ds_token_gen(again), ds_token_gen(other) + 1);
-	ds_token_free(&table, again);
-
-	ds_token_publish(&table, token);
-	assert_int_equal(ds_token_get(&table, token, &found), 0);
-	assert_int_equal(found.mr.length, 12345);
-	assert_int_equal(found.tier, 3);
-	ds_token_put(&table, token);
-	ds_token_free(&table, token);	/* it is live */
-	assert_int_equal(ds_token_get(&table, token, &found), 0);
-	ds_token_put(&table, token);
-	end(token);
+	assert_int_equal(ds_token_table_init(&table, 7), 0);
+	for (i = 0; i < ARRAY_SIZE(whose); i++) {
+		assert_int_equal(ds_token_create_for(&table, whose[i], &d, &tokens[i]), 0);
+		assert_int_equal(ds_token_create_for(&table, whose[i], &pd, &pds[i]), 0);
+	}
+	for (i = 0; i < ARRAY_SIZE(whose); i++) {
+		assert_int_equal(ds_token_owner(&table, tokens[i]), whose[i]);
+		assert_int_equal(ds_token_owner(&table, pds[i]), whose[i]);
+		end(tokens[i]);
+	}
+	for (i = ARRAY_SIZE(whose); i-- > 0;) {
+		assert_int_equal(ds_token_create_for(&table, whose[i], &d, &again), 0);
+		assert_int_equal(ds_token_index(again), ds_token_index(tokens[i]));
+		end(again);
+		end(pds[i]);
+	}
+	assert_int_equal(ds_token_owner(&table, UINT32_MAX), 0);
 	assert_int_equal(ds_token_table_destroy(&table), 0);
 }
 
+/* One after the other in the same place, narrow and wide, while others are there. */
 static void each_type(void **state)
 {
 	u32 type, key, token, other[DS_TOKEN_TYPES];
@@ -429,6 +420,28 @@ static void retired_in_turn(void **state)
 	end(kept[5]);
 	assert_int_equal(create(DS_TOKEN_CQ, 0), next_gen(kept[5]));
 	table.used = DS_TOKEN_PAGES;
+}
+
+/* Who makes tokens without an end takes its retired indices before more than half of all pages. */
+static void half_is_for_others(void **state)
+{
+	u32 i, k, first, token;
+
+	(void)state;
+	table.used = DS_TOKEN_PAGES / 2 - 1;
+	first = create(DS_TOKEN_CQ, 0);
+	end(first);
+	for (k = 2; k <= DS_WORD_GEN_MAX; k++)
+		end(create(DS_TOKEN_CQ, k));
+	for (i = 1; i < DS_TOKEN_PAGE; i++)
+		create(DS_TOKEN_CQ, i);
+	token = create(DS_TOKEN_CQ, 0);
+	assert_int_equal(token, first);
+	assert_int_equal(table.used, DS_TOKEN_PAGES / 2);
+	token = create(DS_TOKEN_CQ, 0);
+	assert_int_equal(ds_token_index(token), DS_TOKEN_PAGES / 2 * DS_TOKEN_PAGE);
+	assert_int_equal(ds_token_table_destroy(&table), DS_TOKEN_PAGE + 1);
+	assert_int_equal(ds_token_table_init(&table, INDICES), 0);
 }
 
 static void quota(void **state)
@@ -612,7 +625,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(never_existed, setup, teardown),
 		cmocka_unit_test_setup_teardown(create_rejects, setup, teardown),
 		cmocka_unit_test_setup_teardown(life_of_a_token, setup, teardown),
-		cmocka_unit_test(in_two_halves),
+		cmocka_unit_test(owners),
 		cmocka_unit_test_setup_teardown(each_type, setup, teardown),
 		cmocka_unit_test_setup_teardown(where_it_is, setup, teardown),
 		cmocka_unit_test_setup_teardown(last_put_tells, setup, teardown),
@@ -620,6 +633,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(indices_in_turn, setup, teardown),
 		cmocka_unit_test_setup_teardown(retirement, setup, teardown),
 		cmocka_unit_test_setup_teardown(retired_in_turn, setup, teardown),
+		cmocka_unit_test_setup_teardown(half_is_for_others, setup, teardown),
 		cmocka_unit_test_setup_teardown(quota, setup, teardown),
 		cmocka_unit_test_setup_teardown(no_memory, setup, teardown),
 		cmocka_unit_test_setup_teardown(another_creator_was_faster, setup, teardown),

@@ -106,10 +106,9 @@ public:
             fail("no memory");
         for (u32 i = 0; i < count; i++)
             make(i);
-        // L1 holds copies, and is as large for any number of objects. The module says in a byte
-        // whose an object is (kernel/token_device.c).
+        // L1 holds copies, and is as large for any number of objects.
         const size_t all = asked_for - before;
-        bytes = all - l1_bytes() - policy_bytes() + count;
+        bytes = all - l1_bytes() - policy_bytes();
         for (u32 i = 0; i < count; i++)
             check(i);
     }
