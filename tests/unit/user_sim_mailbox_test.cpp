@@ -185,6 +185,7 @@ void enough_handlers_are_as_none(void **) {
             options.times.latencies.expand = Latency::constant(10);  // who leaves takes longer
             options.set("EXPAND_MAILBOX", 4096);
             options.set("EXPAND_BACKGROUND_MAX", 4096);
+            options.set("EXPAND_REQUESTER_MAX", 4096);
             RunResult with = run(trace, options);
             options.handlers = {};
             std::erase_if(options.parameters,

@@ -131,7 +131,7 @@ RunResult Engine::run(std::atomic<uint64_t> *progress) {
         result_.dma_busy = batch_->stats().busy;
     }
     if (mailbox_) {
-        result_.expands_refused = mailbox_->stats().full;
+        result_.expands_refused = mailbox_->stats().full + mailbox_->stats().limited;
         result_.expands_expired = mailbox_->stats().expired;
     }
     result_.cxl = {model_.cxl().operations, model_.cxl().bytes};
