@@ -277,7 +277,7 @@ static u32 own_slot(struct ds_cache *c, struct ds_share *share, u32 token, u32 s
 static u32 not_for_l1(struct ds_policy *p, u32 key)
 {
 	if (p->base)
-		ds_sketch_add(&p->base->sketch, ds_policy_hash(key), 1);
+		ds_policy_001_heat(p, ds_policy_hash(key));
 	return DS_POLICY_NONE;
 }
 

@@ -22,6 +22,7 @@ void ds_policy_001_normal(struct ds_policy_params *params, u32 capacity, bool ad
 		.demote_from_l2_idle_ns = DS_POLICY_DEMOTE_FROM_L2_IDLE_NS,
 		.aging_interval = (u64)DS_POLICY_AGING_INTERVAL * capacity,
 		.alpha = DS_POLICY_ALPHA,
+		.heat_sampling = DS_POLICY_HEAT_SAMPLING,
 	};
 }
 
@@ -224,6 +225,7 @@ int ds_policy_set_params(struct ds_policy *p, const struct ds_policy_params *par
 	if (!p->base ||
 	    params->promote_to_l1_threshold - 1 >= DS_SKETCH_MOST ||
 	    params->promote_to_l2_threshold - 1 >= DS_SKETCH_MOST ||
+	    params->heat_sampling - 1 >= DS_SKETCH_MOST ||
 	    params->demote_from_l1_idle_ns >> DS_POLICY_TICK_SHIFT == 0 || !params->aging_interval)
 		return -EINVAL;
 	p->base->params = *params;
@@ -232,14 +234,14 @@ int ds_policy_set_params(struct ds_policy *p, const struct ds_policy_params *par
 
 /* ---- replacement ---- */
 
-static u32 ds_policy_random_slot(struct ds_policy *p)
+static u32 ds_policy_random_below(struct ds_policy_001 *b, u32 limit)
 {
-	u32 *x = &p->base->random;
+	u32 *x = &b->random;
 
 	*x ^= *x << 13;
 	*x ^= *x >> 17;
 	*x ^= *x << 5;
-	return (u32)((u64)*x * p->capacity >> 32);
+	return (u32)((u64)*x * limit >> 32);
 }
 
 static inline u32 ds_policy_idle_time(const struct ds_policy *p, u32 slot)
@@ -279,18 +281,33 @@ static u32 ds_policy_001_victim(struct ds_policy *p)
 	u32 candidates[DS_POLICY_CANDIDATES], count = 0, tries, slot;
 
 	for (tries = 0; tries < 4 * DS_POLICY_CANDIDATES && count < DS_POLICY_CANDIDATES; tries++) {
-		slot = ds_policy_random_slot(p);
+		slot = ds_policy_random_below(p->base, p->capacity);
 		if (!(p->slots[slot].key_high & DS_SLOT_PINNED))
 			candidates[count++] = slot;
 	}
 	return ds_policy_least(p, candidates, count);
 }
 
+/* The gaps are not all the same, as uses come in patterns. */
+u32 ds_policy_001_heat(struct ds_policy *p, u64 hash)
+{
+	struct ds_policy_001 *b = p->base;
+	u32 every = b->params.heat_sampling;
+
+	if (every > 1 && b->unsampled) {
+		b->unsampled--;
+		return ds_sketch_count(&b->sketch, hash);
+	}
+	if (every > 1)
+		b->unsampled = ds_policy_random_below(b, 2 * every - 1);
+	return ds_sketch_add(&b->sketch, hash, every);
+}
+
 u32 ds_policy_001_miss(struct ds_policy *p, u32 key, u32 *victim)
 {
 	struct ds_policy_001 *b = p->base;
 	u64 hash = ds_policy_hash(key);
-	u32 uses = ds_sketch_add(&b->sketch, hash, 1), slot;
+	u32 uses = ds_policy_001_heat(p, hash), slot;
 	struct ds_policy_slot *s;
 
 	ds_policy_001_hear(p);

@@ -44,6 +44,7 @@
 #define DS_POLICY_DEMOTE_FROM_L2_IDLE_NS	10000000
 #define DS_POLICY_AGING_INTERVAL		10	/* uses for a slot */
 #define DS_POLICY_ALPHA				1
+#define DS_POLICY_HEAT_SAMPLING			1
 
 /* The bands, in thousandths. */
 #define DS_POLICY_DMA_SATURATED	900
@@ -64,6 +65,8 @@ struct ds_policy;
  * @demote_from_l2_idle_ns: for the owner of L2
  * @aging_interval: uses, at least 1
  * @alpha: how much a rank of recency counts, against a use
+ * @heat_sampling: 1: each use of a token that is not in L1 is counted; N, to DS_SKETCH_MOST: one
+ *	of N on average, as N
  */
 struct ds_policy_params {
 	u32 promote_to_l1_threshold;
@@ -72,6 +75,7 @@ struct ds_policy_params {
 	u64 demote_from_l2_idle_ns;
 	u64 aging_interval;
 	u32 alpha;
+	u32 heat_sampling;
 };
 
 /**
@@ -96,6 +100,7 @@ struct ds_policy_load {
  * @halve_at: the next word of slots and sketch to be halved; all are done at the end
  * @idle_at: the slot to look at next
  * @random: state
+ * @unsampled: uses until one is counted again
  * @now: in units of 1024 ns, wraps
  * @heats: tokens by the logarithm of their heat, of the halving that is going on
  * @fit: the highest PROMOTE_TO_L1_THRESHOLD that fills L1, by the last one
@@ -110,6 +115,7 @@ struct ds_policy_001 {
 	u64 halve_at;
 	u32 idle_at;
 	u32 random;
+	u32 unsampled;
 	u32 now;
 	u32 heats[DS_POLICY_HEATS];
 	u32 fit;
@@ -165,6 +171,11 @@ void ds_policy_001_normal(struct ds_policy_params *params, u32 capacity, bool ad
  * Return: 0, -ENOMEM
  */
 int ds_policy_001_add_l2(struct ds_policy *p, u32 tokens);
+
+/*
+ * A token that is not in L1 was used: how often lately, as @heat_sampling has it? @hash: of its key.
+ */
+u32 ds_policy_001_heat(struct ds_policy *p, u64 hash);
 
 /* For policy.c. */
 int ds_policy_001_init(struct ds_policy *p, bool adaptive);

@@ -19,6 +19,7 @@ const struct ds_param ds_tune_params[DS_TUNE_PARAMS] = {
 	[DS_AGING_INTERVAL] = { "AGING_INTERVAL", 1, MOST_USES,
 				DS_POLICY_AGING_INTERVAL * 8192ull, false },
 	[DS_ALPHA] = { "ALPHA", 0, DS_SKETCH_MOST, DS_POLICY_ALPHA, false },
+	[DS_HEAT_SAMPLING] = { "HEAT_SAMPLING", 1, DS_SKETCH_MOST, DS_POLICY_HEAT_SAMPLING, false },
 };
 
 static u64 get(const struct ds_policy_params *params, u32 which)
@@ -34,12 +35,14 @@ static u64 get(const struct ds_policy_params *params, u32 which)
 		return params->demote_from_l2_idle_ns;
 	case DS_AGING_INTERVAL:
 		return params->aging_interval;
-	default:
+	case DS_ALPHA:
 		return params->alpha;
+	default:
+		return params->heat_sampling;
 	}
 }
 
-static void put(struct ds_policy_params *params, u32 which, u64 value)
+void ds_tune_put(struct ds_policy_params *params, u32 which, u64 value)
 {
 	switch (which) {
 	case DS_PROMOTE_TO_L1_THRESHOLD:
@@ -57,8 +60,11 @@ static void put(struct ds_policy_params *params, u32 which, u64 value)
 	case DS_AGING_INTERVAL:
 		params->aging_interval = value;
 		break;
-	default:
+	case DS_ALPHA:
 		params->alpha = (u32)value;
+		break;
+	default:
+		params->heat_sampling = (u32)value;
 	}
 }
 
@@ -91,7 +97,7 @@ int ds_tune_set(struct ds_cache *c, u32 which, u64 value)
 		return -EINVAL;
 	ds_spin_lock(&c->lock);
 	params = c->policy.base->params;
-	put(&params, which, value);
+	ds_tune_put(&params, which, value);
 	ret = ds_policy_set_params(&c->policy, &params);
 	ds_spin_unlock(&c->lock);
 	return ret;

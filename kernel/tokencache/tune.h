@@ -15,6 +15,7 @@ enum ds_tune_param {
 	DS_DEMOTE_FROM_L2_IDLE_NS,	/* in force with the default policy, too, but fixed */
 	DS_AGING_INTERVAL,		/* uses */
 	DS_ALPHA,			/* uses, for a rank of recency */
+	DS_HEAT_SAMPLING,		/* one of so many uses is counted */
 	DS_TUNE_PARAMS
 };
 
@@ -29,6 +30,14 @@ extern const struct ds_param ds_tune_params[DS_TUNE_PARAMS];
  * Return: the value.
  */
 u64 ds_tune_normal(const struct ds_policy *p, u32 which);
+
+/**
+ * ds_tune_put - change a parameter among others
+ * @params: of a policy, for ds_policy_set_params()
+ * @which: enum ds_tune_param
+ * @value: new one
+ */
+void ds_tune_put(struct ds_policy_params *params, u32 which, u64 value);
 
 /**
  * ds_tune_get - what a parameter is now

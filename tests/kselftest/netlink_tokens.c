@@ -560,6 +560,7 @@ TEST(parameters_of_a_policy)
 		  .normal = 10000000 },
 		{ .name = "AGING_INTERVAL", .least = 1, .most = 1ull << 40, .normal = 81920 },
 		{ .name = "ALPHA", .least = 0, .most = 255, .normal = 1 },
+		{ .name = "HEAT_SAMPLING", .least = 1, .most = 255, .normal = 1 },
 	};
 	uint64_t policy = value_of("POLICY");
 	size_t i;

@@ -108,6 +108,33 @@ static u64 score_of(const u32 *candidates, u32 i)
 }
 
 /* The least of the candidates goes. */
+/* One of 16 is counted, though keys come in turn, 16 of them: the same one each time would be one key. */
+static void a_sample_is_counted(void **state)
+{
+	struct ds_policy_params params;
+	u32 i, heat, all = 0;
+
+	(void)state;
+	start(4096, DS_POLICY_LITERAL_001, KEYS);
+	params = policy.base->params;
+	params.promote_to_l1_threshold = DS_SKETCH_MOST;
+	params.heat_sampling = 0;
+	assert_int_equal(ds_policy_set_params(&policy, &params), -EINVAL);
+	params.heat_sampling = DS_SKETCH_MOST + 1;
+	assert_int_equal(ds_policy_set_params(&policy, &params), -EINVAL);
+	params.heat_sampling = 16;
+	assert_int_equal(ds_policy_set_params(&policy, &params), 0);
+	for (i = 0; i < 16 * 100; i++)
+		ds_policy_001_heat(&policy, ds_policy_hash(i % 16));
+	for (i = 0; i < 16; i++) {
+		heat = ds_sketch_count(&policy.base->sketch, ds_policy_hash(i));
+		assert_true(heat % 16 == 0 && heat >= 16 && heat <= 240);
+		all += heat;
+	}
+	assert_in_range(all, 1300, 1900);
+	stop();
+}
+
 static void least_score_goes(void **state)
 {
 	u32 candidates[DS_POLICY_CANDIDATES], victim, slot, i, n, before, best;
@@ -127,7 +154,7 @@ static void least_score_goes(void **state)
 		ns_pass((1000ull + n) << 10);
 		before = policy.base->random;
 		for (i = 0; i < DS_POLICY_CANDIDATES; i++)
-			candidates[i] = ds_policy_random_slot(&policy);
+			candidates[i] = ds_policy_random_below(policy.base, policy.capacity);
 		policy.base->random = before;
 		for (least = ~0ull, best = 0, i = 0; i < DS_POLICY_CANDIDATES; i++) {
 			score = score_of(candidates, i);
@@ -324,6 +351,7 @@ int main(void)
 		TEST(wrong_parameters),
 		TEST(promoted_by_the_128th_use),
 		TEST(counts_are_halved),
+		TEST(a_sample_is_counted),
 		TEST(least_score_goes),
 		TEST(idle_ones_go),
 		TEST(capacity_implies_the_highest_threshold),

@@ -13,7 +13,7 @@ static void names(void **state)
 {
 	static const char *const of_001[DS_TUNE_PARAMS] = {
 		"PROMOTE_TO_L1_THRESHOLD", "PROMOTE_TO_L2_THRESHOLD", "DEMOTE_FROM_L1_IDLE_NS",
-		"DEMOTE_FROM_L2_IDLE_NS", "AGING_INTERVAL", "ALPHA",
+		"DEMOTE_FROM_L2_IDLE_NS", "AGING_INTERVAL", "ALPHA", "HEAT_SAMPLING",
 	};
 	u32 i;
 
@@ -25,7 +25,7 @@ static void names(void **state)
 /* What the document says, but the interval, which is ten uses for a slot. */
 static void normal_values(void **state)
 {
-	static const u64 literal[DS_TUNE_PARAMS] = { 128, 16, 1000000, 10000000, 10 * CAPACITY, 1 };
+	static const u64 literal[DS_TUNE_PARAMS] = { 128, 16, 1000000, 10000000, 10 * CAPACITY, 1, 1 };
 	u32 mode, i;
 
 	(void)state;

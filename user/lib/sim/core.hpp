@@ -9,4 +9,5 @@ extern "C" {
 #include <tokencache/expand.h>
 #include <tokencache/inline.h>
 #include <tokencache/policy.h>
+#include <tokencache/tune.h>
 }

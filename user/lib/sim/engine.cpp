@@ -27,16 +27,10 @@ void set_parameters(ds_policy *policy, const RunOptions &options) {
     if (!policy->base)
         return;
     ds_policy_params params = policy->base->params;
-    auto take = [&](auto &to, std::string_view name) {
-        if (auto found = options.parameters.find(name); found != options.parameters.end())
-            to = static_cast<std::remove_reference_t<decltype(to)>>(found->second);
-    };
-    take(params.promote_to_l1_threshold, "PROMOTE_TO_L1_THRESHOLD");
-    take(params.promote_to_l2_threshold, "PROMOTE_TO_L2_THRESHOLD");
-    take(params.demote_from_l1_idle_ns, "DEMOTE_FROM_L1_IDLE_NS");
-    take(params.demote_from_l2_idle_ns, "DEMOTE_FROM_L2_IDLE_NS");
-    take(params.aging_interval, "AGING_INTERVAL");
-    take(params.alpha, "ALPHA");
+    for (uint32_t which = 0; which < DS_TUNE_PARAMS; which++)
+        if (auto found = options.parameters.find(ds_tune_params[which].name);
+            found != options.parameters.end())
+            ds_tune_put(&params, which, found->second);
     if (int rc = ds_policy_set_params(policy, &params); rc)
         throw refused(rc, "the policy's parameters");
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a run may be given.
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <vector>
 
@@ -11,7 +10,6 @@
 namespace ds::sim {
 namespace {
 
-constexpr uint64_t most_threshold = 255, most_ns = 1'000'000'000'000, most_uses = uint64_t(1) << 40;
 constexpr uint64_t most_span_ns = 200ULL * 86'400 * 1'000'000'000;  // see BandwidthServer
 
 struct Parameter {
@@ -21,24 +19,22 @@ struct Parameter {
 
 constexpr std::string_view batch_size = "PREFETCH_BATCH_THRESHOLD", l1_capacity = "L1_CAPACITY";
 
-constexpr auto of_policy = std::to_array<Parameter>({
-    {"PROMOTE_TO_L1_THRESHOLD", 1, most_threshold},
-    {"PROMOTE_TO_L2_THRESHOLD", 1, most_threshold},
-    {"DEMOTE_FROM_L1_IDLE_NS", 1024, most_ns},
-    {"DEMOTE_FROM_L2_IDLE_NS", 1024, most_ns},
-    {"AGING_INTERVAL", 1, most_uses},
-    {"ALPHA", 0, most_threshold},
-});
-
 std::vector<Parameter> all_parameters() {
-    std::vector<Parameter> all(of_policy.begin(), of_policy.end());
+    std::vector<Parameter> all;
 
+    for (const ds_param &param : ds_tune_params)
+        all.push_back({param.name, param.least, param.most});
     all.push_back({l1_capacity, DS_POLICY_CAPACITY_MIN, DS_L1_MAX});
     for (const ds_param &param : ds_batch_params)
         all.push_back({param.name, param.least, param.most});
     for (const ds_param &param : ds_expand_params)
         all.push_back({param.name, param.least, param.most});
     return all;
+}
+
+bool is_of_policy(std::string_view name) {
+    return std::ranges::any_of(ds_tune_params,
+                               [name](const ds_param &param) { return param.name == name; });
 }
 
 Failure wrong(std::string sentence, std::string remedy) {
@@ -90,7 +86,7 @@ void RunOptions::check() const {
         throw wrong("The token cache has no policy '" + policy + "'.",
                     "Choose from: default literal-001 adaptive-001.");
     for (const auto &[name, value] : parameters) {
-        if (std::ranges::find(of_policy, name, &Parameter::name) != of_policy.end()) {
+        if (is_of_policy(name)) {
             if (!of_001)
                 throw wrong("The default policy has no " + name + ".",
                             "Use --policy literal-001 or adaptive-001 with it.");
