@@ -172,9 +172,7 @@ void ds_policy_001_normal(struct ds_policy_params *params, u32 capacity, bool ad
  */
 int ds_policy_001_add_l2(struct ds_policy *p, u32 tokens);
 
-/*
- * A token that is not in L1 was used: how often lately, as @heat_sampling has it? @hash: of its key.
- */
+/* A token that is not in L1 was used; @hash: of its key. Return: how often lately, 0 to 255. */
 u32 ds_policy_001_heat(struct ds_policy *p, u64 hash);
 
 /* For policy.c. */
