@@ -9,7 +9,7 @@
 
 #define DS_TOKEN_BANDWIDTH	16000000000ull	/* PCIe x16 of 128 Gb/s, as in the simulator */
 
-extern u64 ds_token_bandwidth;	/* bytes a second that count as saturated DMA; at least 1000 */
+extern u64 ds_token_bandwidth;	/* bytes a second that are all of DMA; at least 1000 */
 
 /*
  * The load since ds_token_load_restart(). Context: process, may sleep; one at a time.

@@ -42,7 +42,7 @@ int ds_policy_001_init(struct ds_policy *p, bool adaptive)
 		return -ENOMEM;
 	if (!adaptive)
 		return 0;
-	if (ds_trials_init(&b->l1, p->capacity, true))
+	if (ds_trials_init(&b->l1, p->capacity, ~0u, true))
 		return -ENOMEM;
 	p->sampled = b->l1.sampled;
 	return 0;
@@ -52,7 +52,7 @@ int ds_policy_001_add_l2(struct ds_policy *p, u32 tokens)
 {
 	if (!p->base || !p->base->adaptive)
 		return 0;
-	return ds_trials_init(&p->base->both, p->capacity + tokens, false);
+	return ds_trials_init(&p->base->both, p->capacity + tokens, p->sampled, false);
 }
 
 void ds_policy_001_destroy(struct ds_policy *p)

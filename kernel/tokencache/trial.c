@@ -6,6 +6,7 @@
 
 #define DS_TRIAL_CANDIDATES	16u	/* of policy_001.c */
 #define DS_TRIAL_NOWHERE	(~0u)
+#define DS_TRIAL_USES		(1u << 28)	/* without ageing: counters have no room for many more */
 #define DS_TRIAL_BAND		24u	/* of the misses or hits one is what makes a difference */
 
 const u8 ds_trial_thresholds[DS_TRIALS] = { 1, 2, 3, 4, 6, 8, 10, 12, 16, 24, 32, 64, 128 };
@@ -24,7 +25,7 @@ static u32 ds_trials_size(u32 capacity)
 	return min(size, min(DS_TRIAL_MAX, capacity));
 }
 
-int ds_trials_init(struct ds_trials *t, u32 capacity, bool by_heat)
+int ds_trials_init(struct ds_trials *t, u32 capacity, u32 most, bool by_heat)
 {
 	u16 *tags;
 	u8 *heats;
@@ -32,7 +33,8 @@ int ds_trials_init(struct ds_trials *t, u32 capacity, bool by_heat)
 
 	memset(t, 0, sizeof(*t));
 	t->size = ds_trials_size(capacity);
-	t->sampled = (u32)min(((u64)t->size << 32) / capacity, 0xffffffffull);
+	t->sampled = (u32)min(((u64)t->size << 32) / capacity, (u64)most);
+	t->size = max((u32)(((u64)t->sampled * capacity + 0xffffffff) >> 32), 1u);
 	t->random = 1;
 	t->by_heat = by_heat;
 	t->trials = ds_alloc(ds_trials_bytes_of(t->size, by_heat));
@@ -146,6 +148,8 @@ void ds_trials_access(struct ds_trials *t, u64 hash, u32 uses, u32 alpha)
 	}
 	t->missed += !hit[t->used];
 	t->hits += hit[t->used];
+	if (t->missed + t->hits >= DS_TRIAL_USES)
+		ds_trials_age(t);
 }
 
 /* ---- judgement ---- */
@@ -162,17 +166,19 @@ u32 ds_trials_index(u32 threshold)
 /* How often others differed from it is not known exactly. */
 void ds_trials_use(struct ds_trials *t, u32 index)
 {
-	struct ds_trial used = t->trials[index];
-	u32 i;
+	s32 lead;
+	u32 i, apart;
 
 	if (!t->trials || index == t->used)
 		return;
+	lead = t->trials[index].lead;
+	apart = t->trials[index].apart;
 	for (i = 0; i < DS_TRIALS; i++) {
-		t->trials[i].lead -= used.lead;
-		t->trials[i].apart += used.apart;
+		t->trials[i].lead -= lead;
+		t->trials[i].apart += apart;
 	}
-	t->missed = (u32)max((s32)t->missed - used.lead, 0);
-	t->hits = (u32)max((s32)t->hits + used.lead, 0);
+	t->missed = (u32)max((s32)t->missed - lead, 0);
+	t->hits = (u32)max((s32)t->hits + lead, 0);
 	t->trials[index].apart = 0;
 	t->used = index;
 }

@@ -67,12 +67,13 @@ struct ds_trials {
 /**
  * ds_trials_init - empty miniatures
  * @t: filled, for ds_trials_destroy()
- * @capacity: of the cache, at least DS_TRIAL_MIN
+ * @capacity: of the cache, at least DS_POLICY_CAPACITY_MIN
+ * @most: of all keys, in 2^-32, there are to be in the sample
  * @by_heat: as above
  *
  * Return: 0, -ENOMEM
  */
-int ds_trials_init(struct ds_trials *t, u32 capacity, bool by_heat);
+int ds_trials_init(struct ds_trials *t, u32 capacity, u32 most, bool by_heat);
 void ds_trials_destroy(struct ds_trials *t);
 
 /* Is a key in the sample, by its hash? */
@@ -102,7 +103,7 @@ u32 ds_trials_best(const struct ds_trials *t);
 /* Would one be worse than the best one, by so many 256ths of the misses or hits? */
 bool ds_trials_is_worse(const struct ds_trials *t, u32 index, u32 parts);
 
-/* An interval has ended. */
+/* An interval has ended, or counters have no room for more uses. */
 void ds_trials_age(struct ds_trials *t);
 
 u64 ds_trials_bytes(const struct ds_trials *t);

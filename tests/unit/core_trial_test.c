@@ -186,7 +186,7 @@ static void memory_runs_out(void **state)
 
 	(void)state;
 	allocs_left = 0;
-	assert_int_equal(ds_trials_init(&t, CAPACITY, true), -ENOMEM);
+	assert_int_equal(ds_trials_init(&t, CAPACITY, ~0u, true), -ENOMEM);
 	allocs_left = -1;
 	ds_trials_destroy(&t);
 }
@@ -210,7 +210,7 @@ static void who_is_in(void **state)
 	u32 i, low, high;
 
 	(void)state;
-	assert_int_equal(ds_trials_init(&t, 16, false), 0);
+	assert_int_equal(ds_trials_init(&t, 16, ~0u, false), 0);
 	assert_int_equal(t.size, 16);
 	for (i = 0; i < 17; i++)
 		ds_trials_access(&t, (u64)i << 8, 5, 0);
@@ -227,7 +227,7 @@ static void who_is_in(void **state)
 	assert_int_equal(t.trials[high].apart, 1);
 	ds_trials_destroy(&t);
 
-	assert_int_equal(ds_trials_init(&t, 16, true), 0);
+	assert_int_equal(ds_trials_init(&t, 16, ~0u, true), 0);
 	for (i = 0; i < 16; i++)
 		ds_trials_access(&t, (u64)i << 8, i == 7 ? 5 : 6, 0);
 	ds_trials_access(&t, 16 << 8, 5, 0);
@@ -242,7 +242,7 @@ static void one_is_better_by_a_band(void **state)
 	struct ds_trials t;
 
 	(void)state;
-	assert_int_equal(ds_trials_init(&t, CAPACITY, true), 0);
+	assert_int_equal(ds_trials_init(&t, CAPACITY, ~0u, true), 0);
 	t.missed = 2400;
 	t.hits = 2400;
 	t.trials[5].lead = 100;

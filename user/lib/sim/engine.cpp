@@ -268,7 +268,7 @@ void Engine::tick(uint64_t now) {
         .dma = per_mille(bytes - load_then_.pcie_bytes, capacity),
         .l1 = per_mille(l1 - load_then_.l1, uses - load_then_.uses),
         .l2 = per_mille(l2 - load_then_.l2, uses - load_then_.uses - (l1 - load_then_.l1)),
-        .cpu = per_mille(host_ns_ - load_then_.host_ns, time)};
+        .cpu = per_mille(host_ns_ - load_then_.host_ns, time * options_.handlers.value_or(1))};
     uint32_t before[] = {params.promote_to_l1_threshold, params.promote_to_l2_threshold};
 
     if (ds_policy_tick(&cache_->policy, now, uses, &load))

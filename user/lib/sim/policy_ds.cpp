@@ -59,7 +59,7 @@ private:
 };
 
 /// Time stands still: nobody is idle, counts age with uses. What adaptive-001 is told is
-/// that DMA is not busy and the processor is: it has no reason to raise its thresholds.
+/// that DMA is not busy and the processor is: only its trials raise its thresholds.
 class Ds001 : public Ds {
 public:
     using Ds::Ds;

@@ -70,14 +70,14 @@ struct RunResult {
     uint64_t aborts = 0;              ///< moves that were given up because of writes
     uint64_t refused = 0;             ///< moves that did not begin: another one was in the way
 
-    uint64_t expands = 0;          ///< moves from L3 for which the host was asked
+    uint64_t expands = 0;          ///< moves from L3 for which the host was to be asked
     uint64_t expands_refused = 0;  ///< of these: the mailbox had no room
     uint64_t expands_expired = 0;  ///< of these: EXPAND_TIMEOUT_NS were over
     uint64_t prestaged = 0;  ///< tokens that came to L2 as the host saw that their page is hot
 
     uint64_t prefetched = 0;       ///< neighbours of tokens that a batch fetched
     uint64_t prefetched_used = 0;  ///< of these were asked for while they were at hand
-    uint64_t dma_busy = 0;         ///< batches that waited as their link had enough to do
+    uint64_t dma_busy = 0;         ///< times that a batch found its link busy
 
     Traffic cxl, pcie;  ///< DMA operations
     uint64_t threshold_changes = 0;
