@@ -356,12 +356,17 @@ static int ds_put_token_param(struct sk_buff *skb, void *object)
 
 int ds_dump_token_params(struct ds_dump *dump)
 {
+	bool admin = netlink_capable(dump->cb->skb, CAP_NET_ADMIN);
 	struct ds_token_param param;
 	int err = 0;
 	u32 index;
 
-	for (index = 0; !err && ds_token_param_get(index, &param); index++)
+	for (index = 0; !err && ds_token_param_get(index, &param); index++) {
+		/* How many slots a domain has just now tells what others do. */
+		if (param.domain && !admin)
+			param.note[0] = '\0';
 		err = ds_dump_object(dump, ds_put_token_param, &param);
+	}
 	return err;
 }
 

@@ -21,6 +21,12 @@
 #define DS_TOKEN_MOVES		64	/* of a tick */
 #define DS_TOKEN_REQUESTS	64	/* to the mailbox, that are served at once */
 
+/*
+ * Of its own: on ds_wq there may be nothing but work that waits for operations, which wait for
+ * the host's answers.
+ */
+static struct workqueue_struct *ds_token_wq;
+
 struct ds_fetch ds_token_fetch;
 struct ds_whole ds_token_whole;
 
@@ -47,7 +53,7 @@ static void ds_token_fetch_some(struct work_struct *work)
 		       ds_fetch_work(&ds_token_fetch, ktime_get_ns(), DS_TOKEN_REQUESTS);
 	local_bh_enable();
 	if (due != DS_BATCH_NEVER)
-		queue_delayed_work(ds_wq, &ds_token_fetch_work,
+		queue_delayed_work(ds_token_wq, &ds_token_fetch_work,
 				   due ? nsecs_to_jiffies(due) + 1 : 0);
 }
 
@@ -63,7 +69,7 @@ static void ds_token_tick(struct work_struct *work)
 	local_bh_enable();
 	if (ds_policy_aged_at(&cache->policy) == uses)
 		ds_token_load_restart();
-	queue_delayed_work(ds_wq, &ds_token_tick_work, DS_TOKEN_TICK);
+	queue_delayed_work(ds_token_wq, &ds_token_tick_work, DS_TOKEN_TICK);
 }
 
 /* A device may ask for what is its own. */
@@ -74,12 +80,18 @@ static int ds_token_allowed(struct ds_fetch *f, u32 requester, u32 token)
 
 int ds_token_fetch_init(struct ds_cache *cache)
 {
-	int ret = ds_fetch_init(&ds_token_fetch, cache, ds_token_allowed, NULL, NULL);
+	int ret;
 
-	if (ret)
+	ds_token_wq = alloc_workqueue("ds_token", WQ_UNBOUND, 0);
+	if (!ds_token_wq)
+		return -ENOMEM;
+	ret = ds_fetch_init(&ds_token_fetch, cache, ds_token_allowed, NULL, NULL);
+	if (ret) {
+		destroy_workqueue(ds_token_wq);
 		return ret;
+	}
 	ds_whole_init(&ds_token_whole, &ds_token_fetch);
-	queue_delayed_work(ds_wq, &ds_token_tick_work, DS_TOKEN_TICK);
+	queue_delayed_work(ds_token_wq, &ds_token_tick_work, DS_TOKEN_TICK);
 	return 0;
 }
 
@@ -91,6 +103,7 @@ void ds_token_fetch_exit(void)
 	local_bh_enable();
 	cancel_delayed_work_sync(&ds_token_fetch_work);
 	ds_fetch_destroy(&ds_token_fetch);
+	destroy_workqueue(ds_token_wq);
 }
 
 void ds_token_missed(u32 token)
@@ -101,9 +114,9 @@ void ds_token_missed(u32 token)
 	local_bh_disable();
 	ret = ds_fetch_miss(&ds_token_fetch, token, NULL, now);
 	if (ret == -EINPROGRESS && !ds_batch_due(&ds_token_fetch.batch, now))
-		mod_delayed_work(ds_wq, &ds_token_fetch_work, 0);
+		mod_delayed_work(ds_token_wq, &ds_token_fetch_work, 0);
 	else if (ret == -EINPROGRESS)
-		queue_delayed_work(ds_wq, &ds_token_fetch_work, 1);
+		queue_delayed_work(ds_token_wq, &ds_token_fetch_work, 1);
 	local_bh_enable();
 }
 
@@ -115,7 +128,7 @@ int ds_token_ask(const struct ds_token_device *dev, u32 token, struct ds_expand_
 				 ktime_get_ns());
 
 	if (ret == -EINPROGRESS)
-		mod_delayed_work(ds_wq, &ds_token_fetch_work, 0);
+		mod_delayed_work(ds_token_wq, &ds_token_fetch_work, 0);
 	return ret;
 }
 
@@ -165,7 +178,7 @@ void ds_token_ask_whole(const struct ds_token_device *dev, u32 token)
 {
 	local_bh_disable();
 	if (ds_whole_ask(&ds_token_whole, token, dev->number, ktime_get_ns()) == -EINPROGRESS)
-		mod_delayed_work(ds_wq, &ds_token_fetch_work, 0);
+		mod_delayed_work(ds_token_wq, &ds_token_fetch_work, 0);
 	local_bh_enable();
 }
 
@@ -185,6 +198,8 @@ void ds_token_drop_whole(u32 token)
 
 void ds_token_device_leave(struct ds_token_device *dev)
 {
+	if (!dev)	/* it was refused */
+		return;
 	WRITE_ONCE(dev->leaving, true);
 	local_bh_disable();
 	ds_expand_gone(&ds_token_fetch.box, dev->number);

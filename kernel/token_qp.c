@@ -14,6 +14,8 @@
 #include "tokens.h"
 #include "trace.h"
 
+#define DS_TOKEN_ASKS	8	/* in a row */
+
 static int ds_token_qp_add_posted(struct ds_token_qp *q, u16 count)
 {
 	return ds_failpoint(DS_FP_TOKEN_WRITE) ? -EAGAIN :
@@ -50,11 +52,17 @@ static void ds_token_qp_told(struct ds_waiter *w, int ret)
 /* Write what is late, or ask. Under the lock. */
 static void ds_token_qp_write_or_ask(struct ds_token_qp *q)
 {
+	int tries = DS_TOKEN_ASKS, ret;
+
 	ds_token_qp_write(q);
 	if (!q->late || !completion_done(&q->told))
 		return;
 	reinit_completion(&q->told);
-	if (ds_token_ask(q->dev, q->token, &q->w) != -EINPROGRESS)
+	/* One that moves at this moment is stale, too. */
+	do
+		ret = ds_token_ask(q->dev, q->token, &q->w);
+	while (ret == -ESTALE && ds_token_lives(q->token) && --tries);
+	if (ret != -EINPROGRESS)
 		complete_all(&q->told);
 }
 

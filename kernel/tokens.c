@@ -133,6 +133,19 @@ static int ds_token_read_by_host(const struct ds_token_device *dev, u32 token,
 	return ret;
 }
 
+bool ds_token_lives(u32 token)
+{
+	u64 word;
+
+	return !ds_token_find(&ds_tokens.table, token, &word);
+}
+
+/* Should one try again? The host calls one that moved meanwhile stale, too. */
+static bool ds_token_was_busy(u32 token, int ret)
+{
+	return ret == -EAGAIN || ret == -EBUSY || (ret == -ESTALE && ds_token_lives(token));
+}
+
 /* Return: as ds_whole_get(), but for -EAGAIN. */
 static int ds_token_read(const struct ds_token_device *dev, u32 token, struct ds_token_desc *d)
 {
@@ -143,8 +156,8 @@ static int ds_token_read(const struct ds_token_device *dev, u32 token, struct ds
 						       ds_whole_get(&ds_token_whole, token, d);
 		if (ret == -EAGAIN)
 			ret = ds_token_read_by_host(dev, token, d);
-		if (ret == -EAGAIN || ret == -EBUSY)
-			schedule_timeout_uninterruptible(1);	/* the mailbox is full */
+		if (ds_token_was_busy(token, ret))
+			schedule_timeout_uninterruptible(1);
 		else if (ret != -ETIMEDOUT)
 			return ret;
 	}

@@ -37,6 +37,9 @@ int ds_token_use(const struct ds_token_device *dev, u32 token, struct ds_token_d
 /* Context: any. */
 void ds_token_drop(u32 token);
 
+/* Was it not revoked yet? Context: any. */
+bool ds_token_lives(u32 token);
+
 /*
  * Count a look-up that found the token in tier @found, or an error, and fetch it if it was
  * @missed in L1. Context: not an interrupt.

@@ -65,11 +65,25 @@ static u32 chain_take(const struct ds_token_table *t, struct ds_token_chain *cha
 	return index;
 }
 
-/* A page for an owner's tokens of one size. -EAGAIN: it needs one in @spare. */
+static u32 pages_of(const struct ds_token_table *t, u8 owner)
+{
+	u32 i, pages = 0;
+
+	for (i = 0; i < t->used; i++)
+		pages += t->owners[i] == owner;
+	return pages;
+}
+
+/*
+ * A page for an owner's tokens of one size. -EAGAIN: it needs one in @spare. Pages never change
+ * hands, so each leaves as many as it has to those who come later.
+ */
 static int page_take(struct ds_token_table *t, u8 owner, struct ds_token_indices *set,
 		     struct ds_token_page *spare)
 {
-	if (t->used == DS_TOKEN_PAGES)
+	u32 left = DS_TOKEN_PAGES - t->used;
+
+	if (!left || (owner && pages_of(t, owner) >= left))
 		return -ENOSPC;
 	if (!spare->words)
 		return -EAGAIN;

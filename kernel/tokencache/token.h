@@ -143,7 +143,8 @@ int ds_token_create(struct ds_token_table *t, const struct ds_token_desc *d,
 /**
  * ds_token_create_for - make a token that is somebody's
  * @t: table
- * @owner: whose: any number, 0 with ds_token_create()
+ * @owner: whose: any number, 0 with ds_token_create(). Others than 0 may have half of all
+ *	indices, the next one half of those that are left then, and so on
  * @d: descriptor, copied
  * @token: result, never 0, written on success only
  *

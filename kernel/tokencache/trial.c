@@ -6,7 +6,7 @@
 
 #define DS_TRIAL_CANDIDATES	16u	/* of policy_001.c */
 #define DS_TRIAL_NOWHERE	(~0u)
-#define DS_TRIAL_USES		(1u << 28)	/* without ageing: counters have no room for many more */
+#define DS_TRIAL_USES		0x10000000u	/* in an interval: then as if it had ended */
 #define DS_TRIAL_BAND		24u	/* of the misses or hits one is what makes a difference */
 
 const u8 ds_trial_thresholds[DS_TRIALS] = { 1, 2, 3, 4, 6, 8, 10, 12, 16, 24, 32, 64, 128 };

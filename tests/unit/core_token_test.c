@@ -238,6 +238,28 @@ static void life_of_a_token(void **state)
 	expect(again, desc_of(DS_TOKEN_QP, 9));
 }
 
+/* One has half, the next one half of the rest; whose tokens are nobody's has all that is left. */
+static void none_takes_all(void **state)
+{
+	struct ds_token_desc d = { .type = DS_TOKEN_CQ };
+	u32 token;
+
+	(void)state;
+	table.used = DS_TOKEN_PAGES / 2;
+	memset(table.owners, 1, table.used);
+	assert_int_equal(ds_token_create_for(&table, 1, &d, &token), -ENOSPC);
+	assert_int_equal(ds_token_create_for(&table, 2, &d, &token), 0);
+	table.used = DS_TOKEN_PAGES * 3 / 4;
+	memset(table.owners + DS_TOKEN_PAGES / 2, 2, DS_TOKEN_PAGES / 4);
+	d.type = DS_TOKEN_QP;
+	d.qp.pd = d.qp.scq = d.qp.rcq = DS_TOKEN_NONE;
+	assert_int_equal(ds_token_create_for(&table, 2, &d, &token), -ENOSPC);
+	assert_int_equal(ds_token_create_for(&table, 3, &d, &token), 0);
+	table.used = DS_TOKEN_PAGES - 1;
+	assert_int_equal(ds_token_create_for(&table, 4, &d, &token), 0);
+	assert_int_equal(ds_token_create_for(&table, 5, &d, &token), -ENOSPC);
+}
+
 /* Each owner's tokens have indices of their own, which stay so. */
 static void owners(void **state)
 {
@@ -634,6 +656,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(retirement, setup, teardown),
 		cmocka_unit_test_setup_teardown(retired_in_turn, setup, teardown),
 		cmocka_unit_test_setup_teardown(half_is_for_others, setup, teardown),
+		cmocka_unit_test_setup_teardown(none_takes_all, setup, teardown),
 		cmocka_unit_test_setup_teardown(quota, setup, teardown),
 		cmocka_unit_test_setup_teardown(no_memory, setup, teardown),
 		cmocka_unit_test_setup_teardown(another_creator_was_faster, setup, teardown),
