@@ -5,7 +5,7 @@
 # all users of an RDMA device beside what rdma(8) counts.
 # shellcheck source=tests/e2e/lib.sh
 . /share/lib.sh
-plan 38
+plan 40
 
 bench() { within 60 dsctl -q mem bench $first --op "$1" --count "$2" --depth 4 > /dev/null; }
 # counted NAME: of rxe0, from a file of `dsctl -j token stat`
