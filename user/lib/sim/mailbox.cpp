@@ -199,8 +199,8 @@ void Engine::answered(uint32_t number, int ret, uint64_t now) {
     free_changes_.push_back(number);
 }
 
-// Brings a token to L2 that nobody has asked for yet: it is there at once. Who leaves for it is counted,
-// and takes no time on the link.
+// Brings a token to L2 that nobody has asked for yet: it is there at once. Who leaves for it is
+// counted, and takes no time on the link.
 int Engine::stage(uint32_t token, uint64_t now) {
     uint64_t came = cache_->moved[3][2], left = cache_->moved[2][3];
     int rc = ds_cache_stage(cache_.get(), token);
