@@ -141,12 +141,6 @@ static char *ds_fp_word(char **text)
 	return word;
 }
 
-/* Where it is asked one must not sleep. */
-static bool ds_fp_is_atomic(const struct ds_fp *fp)
-{
-	return fp == &ds_fps[DS_FP_TOKEN_WRITE] || fp == &ds_fps[DS_FP_CHAIN_POST];
-}
-
 static int ds_fp_parse(struct ds_fp *fp, char *text)
 {
 	u32 value, limit, count = DS_FP_FOREVER;
@@ -165,7 +159,7 @@ static int ds_fp_parse(struct ds_fp *fp, char *text)
 	if (!strcmp(word, "fail")) {
 		mode = DS_FP_FAIL;
 		limit = MAX_ERRNO;
-	} else if (!strcmp(word, "delay") && !ds_fp_is_atomic(fp)) {
+	} else if (!strcmp(word, "delay")) {
 		mode = DS_FP_DELAY;
 		limit = DS_FP_MAX_DELAY_MS;
 	} else {
