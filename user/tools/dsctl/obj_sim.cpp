@@ -147,8 +147,8 @@ const Object sim{
                              {"sim sweep loop.trace --policy default,literal-001 --csv",
                               "for a spreadsheet"},
                              {"sim sweep loop.trace --policy literal-001 --set "
-                              "PROMOTE_TO_L1_THRESHOLD=1:8:64,PROMOTE_TO_L2_THRESHOLD=1:8",
-                              "six pairs of thresholds"}},
+                              "PROMOTE_TO_L1_THRESHOLD=1:8:64",
+                              "three thresholds"}},
                 .run = sim_sweep,
                 .details = "Each option that is a list is a dimension. The result does not depend "
                            "on --threads.",
