@@ -6,6 +6,8 @@
 #include <unistd.h>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
+#include <memory>
 
 #include "error.hpp"
 #include "units.hpp"
@@ -126,20 +128,33 @@ std::string contents_of(const std::string &path) {
     return text;
 }
 
+NewFile::Place NewFile::place_of(const std::string &path) {
+    std::string draft = path + format(".%d.tmp", getpid());
+    struct stat status;
+
+    if (path == "-")
+        return {path, path, 0};
+    if (stat(path.c_str(), &status) != 0)
+        return {path, draft, 0666};
+    std::unique_ptr<char, decltype(&std::free)> real(realpath(path.c_str(), nullptr), std::free);
+    if (!S_ISREG(status.st_mode) || !real)
+        return {path, path, 0};
+    draft.replace(0, path.size(), real.get());
+    return {real.get(), draft, status.st_mode & ACCESSPERMS};
+}
+
 NewFile::NewFile(const std::string &path)
-    : path_(path),
-      draft_(path == "-" ? path : path + format(".%d.tmp", getpid())),
-      file_(draft_, O_WRONLY | O_CREAT | O_TRUNC) {}
+    : place_(place_of(path)), file_(place_.draft, O_WRONLY | O_CREAT | O_TRUNC, place_.mode) {}
 
 NewFile::~NewFile() {
-    if (!kept_ && draft_ != path_)
-        std::remove(draft_.c_str());
+    if (!kept_ && place_.draft != place_.path)
+        std::remove(place_.draft.c_str());
 }
 
 void NewFile::keep() {
     file_.close();
-    if (draft_ != path_ && std::rename(draft_.c_str(), path_.c_str()) != 0)
-        throw from_errno("FIL", errno, "cannot make '" + path_ + "': " + errno_text(errno),
+    if (place_.draft != place_.path && std::rename(place_.draft.c_str(), place_.path.c_str()) != 0)
+        throw from_errno("FIL", errno, "cannot make '" + place_.path + "': " + errno_text(errno),
                          "check the folder and its file system");
     kept_ = true;
 }

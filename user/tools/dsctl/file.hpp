@@ -42,7 +42,8 @@ private:
 // All that is in a file.
 std::string contents_of(const std::string &path);
 
-// The file to be written: complete or absent, never half.
+// The file to be written: complete or absent, never half. One that is there is replaced, with
+// its mode, behind a symbolic link too. A device or a pipe is never replaced, but written to.
 class NewFile {
 public:
     explicit NewFile(const std::string &path);
@@ -54,8 +55,15 @@ public:
     void keep();
 
 private:
-    std::string path_;
-    std::string draft_;
+    struct Place {
+        std::string path;
+        std::string draft;  // may be the same
+        mode_t mode;
+    };
+
+    static Place place_of(const std::string &path);
+
+    Place place_;
     File file_;
     bool kept_ = false;
 };
