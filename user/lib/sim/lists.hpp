@@ -73,4 +73,26 @@ private:
     std::vector<uint32_t> sizes_;
 };
 
+// Lists that know which of them each number is in.
+class Places : public Lists {
+public:
+    Places(uint32_t ids, uint32_t lists) : Lists(ids, lists), lists_(lists), where_(ids, lists) {}
+
+    /// The number of its list; that of lists if it is in none.
+    uint32_t where(uint32_t id) const { return where_[id]; }
+
+    /// To the front of a list, whichever it was in; out of all, if there is no such list.
+    void put(uint32_t list, uint32_t id) {
+        if (where_[id] < lists_)
+            remove(where_[id], id);
+        where_[id] = static_cast<uint8_t>(list);
+        if (list < lists_)
+            push_front(list, id);
+    }
+
+private:
+    uint32_t lists_;
+    std::vector<uint8_t> where_;
+};
+
 }  // namespace ds::sim

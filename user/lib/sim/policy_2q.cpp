@@ -9,44 +9,34 @@ namespace {
 
 class TwoQueues : public Policy {
 public:
-    TwoQueues(uint32_t capacity, uint32_t uniques)
-        : capacity_(capacity), lists_(uniques, 3), where_(uniques, nowhere) {}
+    TwoQueues(uint32_t capacity, uint32_t uniques) : capacity_(capacity), lists_(uniques, 3) {}
 
     bool access(uint32_t id) override {
-        if (where_[id] == often)
+        if (lists_.where(id) == often)
             lists_.to_front(often, id);
-        if (where_[id] == often || where_[id] == once)
+        if (lists_.where(id) == often || lists_.where(id) == once)
             return true;
         // Making room may push it out of the ghost, which must not matter.
-        List to = where_[id] == ghost ? often : once;
+        uint32_t to = lists_.where(id) == ghost ? often : once;
         if (lists_.size(once) + lists_.size(often) == capacity_)
             evict();
-        put(to, id);
+        lists_.put(to, id);
         return false;
     }
 
 private:
-    enum List : uint8_t { once, often, ghost, nowhere };
-
-    void put(List list, uint32_t id) {
-        if (where_[id] != nowhere)
-            lists_.remove(where_[id], id);
-        where_[id] = list;
-        if (list != nowhere)
-            lists_.push_front(list, id);
-    }
+    enum List : uint32_t { once, often, ghost, nowhere };
 
     void evict() {
         if (lists_.size(once) <= capacity_ / 4)
-            return put(nowhere, lists_.back(often));
-        put(ghost, lists_.back(once));
+            return lists_.put(nowhere, lists_.back(often));
+        lists_.put(ghost, lists_.back(once));
         if (lists_.size(ghost) > capacity_ / 2)
-            put(nowhere, lists_.back(ghost));
+            lists_.put(nowhere, lists_.back(ghost));
     }
 
     uint32_t capacity_;
-    Lists lists_;
-    std::vector<List> where_;
+    Places lists_;
 };
 
 }  // namespace

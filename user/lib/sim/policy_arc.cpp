@@ -11,42 +11,33 @@ namespace {
 
 class Arc : public Policy {
 public:
-    Arc(uint32_t capacity, uint32_t uniques)
-        : capacity_(capacity), lists_(uniques, 4), where_(uniques, nowhere) {}
+    Arc(uint32_t capacity, uint32_t uniques) : capacity_(capacity), lists_(uniques, 4) {}
 
     bool access(uint32_t id) override {
-        switch (where_[id]) {
+        switch (lists_.where(id)) {
         case t1:
         case t2:
-            put(t2, id);
+            lists_.put(t2, id);
             return true;
         case b1:
             target_ = std::min(capacity_, target_ + share(b2, b1));
             replace(false);
-            put(t2, id);
+            lists_.put(t2, id);
             return false;
         case b2:
             target_ -= std::min(target_, share(b1, b2));
             replace(true);
-            put(t2, id);
+            lists_.put(t2, id);
             return false;
         case nowhere:
             make_room();
-            put(t1, id);
+            lists_.put(t1, id);
         }
         return false;
     }
 
 private:
-    enum List : uint8_t { t1, t2, b1, b2, nowhere };
-
-    void put(List list, uint32_t id) {
-        if (where_[id] != nowhere)
-            lists_.remove(where_[id], id);
-        where_[id] = list;
-        if (list != nowhere)
-            lists_.push_front(list, id);
-    }
+    enum List : uint32_t { t1, t2, b1, b2, nowhere };
 
     uint32_t share(List other, List own) const {
         return std::max(1u, lists_.size(other) / lists_.size(own));
@@ -57,9 +48,9 @@ private:
         uint32_t once = lists_.size(t1);
 
         if (once > 0 && (once > target_ || (of_b2 && once == target_)))
-            put(b1, lists_.back(t1));
+            lists_.put(b1, lists_.back(t1));
         else
-            put(b2, lists_.back(t2));
+            lists_.put(b2, lists_.back(t2));
     }
 
     void make_room() {
@@ -68,20 +59,19 @@ private:
 
         if (once == capacity_) {
             if (lists_.size(t1) == capacity_)
-                return put(nowhere, lists_.back(t1));
-            put(nowhere, lists_.back(b1));
+                return lists_.put(nowhere, lists_.back(t1));
+            lists_.put(nowhere, lists_.back(b1));
             replace(false);
         } else if (all >= capacity_) {
             if (all == 2 * capacity_)
-                put(nowhere, lists_.back(b2));
+                lists_.put(nowhere, lists_.back(b2));
             replace(false);
         }
     }
 
     uint32_t capacity_;
     uint32_t target_ = 0;  // size of T1
-    Lists lists_;
-    std::vector<List> where_;
+    Places lists_;
 };
 
 }  // namespace

@@ -16,11 +16,10 @@ public:
           small_(std::max(1u, capacity / 10)),
           ghost_(capacity - small_),
           lists_(uniques, 3),
-          where_(uniques, nowhere),
           uses_(uniques) {}
 
     bool access(uint32_t id) override {
-        if (where_[id] == small || where_[id] == main) {
+        if (lists_.where(id) == small || lists_.where(id) == main) {
             uses_[id] = std::min<uint8_t>(3, uses_[id] + 1);
             return true;
         }
@@ -28,20 +27,12 @@ public:
         while (lists_.size(small) + lists_.size(main) >= capacity_)
             evict();
         uses_[id] = 0;
-        put(where_[id] == ghost ? main : small, id);
+        lists_.put(lists_.where(id) == ghost ? main : small, id);
         return false;
     }
 
 private:
-    enum List : uint8_t { small, main, ghost, nowhere };
-
-    void put(List list, uint32_t id) {
-        if (where_[id] != nowhere)
-            lists_.remove(where_[id], id);
-        where_[id] = list;
-        if (list != nowhere)
-            lists_.push_front(list, id);
-    }
+    enum List : uint32_t { small, main, ghost, nowhere };
 
     void evict() {
         if (lists_.size(small) >= small_ || lists_.empty(main))
@@ -56,7 +47,7 @@ private:
             if (uses_[id] <= 1)
                 return remember(id);
             uses_[id] = 0;
-            put(main, id);
+            lists_.put(main, id);
         }
     }
 
@@ -64,23 +55,22 @@ private:
         for (;;) {
             uint32_t id = lists_.back(main);
             if (uses_[id] == 0)
-                return put(nowhere, id);
+                return lists_.put(nowhere, id);
             uses_[id]--;
             lists_.to_front(main, id);
         }
     }
 
     void remember(uint32_t id) {
-        put(ghost, id);
+        lists_.put(ghost, id);
         if (lists_.size(ghost) > ghost_)
-            put(nowhere, lists_.back(ghost));
+            lists_.put(nowhere, lists_.back(ghost));
     }
 
     uint32_t capacity_;
     uint32_t small_;
     uint32_t ghost_;
-    Lists lists_;
-    std::vector<List> where_;
+    Places lists_;
     std::vector<uint8_t> uses_;
 };
 

@@ -18,23 +18,22 @@ public:
           window_(static_cast<uint32_t>(std::max<uint64_t>(1, uint64_t(capacity) * percent / 100))),
           protected_(static_cast<uint32_t>(uint64_t(capacity - window_) * 8 / 10)),
           sketch_(capacity),
-          lists_(uniques, 3),
-          where_(uniques, nowhere) {}
+          lists_(uniques, 3) {}
 
     bool access(uint32_t id) override {
-        List where = where_[id];
+        uint32_t where = lists_.where(id);
 
         sketch_.add(id);
         if (where == nowhere) {
-            put(window, id);
+            lists_.put(window, id);
             if (lists_.size(window) > window_)
                 leave_window();
             return false;
         }
         if (where == probation) {
-            put(guarded, id);
+            lists_.put(guarded, id);
             if (lists_.size(guarded) > protected_)
-                put(probation, lists_.back(guarded));
+                lists_.put(probation, lists_.back(guarded));
         } else {
             lists_.to_front(where, id);
         }
@@ -42,35 +41,26 @@ public:
     }
 
 private:
-    enum List : uint8_t { window, probation, guarded, nowhere };
-
-    void put(List list, uint32_t id) {
-        if (where_[id] != nowhere)
-            lists_.remove(where_[id], id);
-        where_[id] = list;
-        if (list != nowhere)
-            lists_.push_front(list, id);
-    }
+    enum List : uint32_t { window, probation, guarded, nowhere };
 
     void leave_window() {
         uint32_t candidate = lists_.back(window);
         uint32_t used = window_ + lists_.size(probation) + lists_.size(guarded);
 
         if (used < capacity_)
-            return put(probation, candidate);
+            return lists_.put(probation, candidate);
         uint32_t victim = lists_.back(lists_.empty(probation) ? guarded : probation);
         if (victim == Lists::none || sketch_.count(candidate) <= sketch_.count(victim))
-            return put(nowhere, candidate);
-        put(nowhere, victim);
-        put(probation, candidate);
+            return lists_.put(nowhere, candidate);
+        lists_.put(nowhere, victim);
+        lists_.put(probation, candidate);
     }
 
     uint32_t capacity_;
     uint32_t window_;
     uint32_t protected_;
     Sketch sketch_;
-    Lists lists_;
-    std::vector<List> where_;
+    Places lists_;
 };
 
 }  // namespace
