@@ -51,7 +51,7 @@ static int ds_param_set(const char *text, const struct kernel_param *kp)
 		       kp->name, param->min, param->max, text ?: "");
 		return -EINVAL;
 	}
-	*param->value = value;
+	WRITE_ONCE(*param->value, value);
 	return 0;
 }
 
@@ -118,7 +118,7 @@ MODULE_PARM_DESC(max_peers,
 
 unsigned int ds_token_cache = 1;
 static struct ds_param ds_param_token_cache = { &ds_token_cache, 0, 1 };
-module_param_cb(token_cache, &ds_param_ops, &ds_param_token_cache, 0444);
+module_param_cb(token_cache, &ds_param_ops, &ds_param_token_cache, 0644);
 __MODULE_PARM_TYPE(token_cache, "uint");
 MODULE_PARM_DESC(token_cache,
 		 "0: operations pass the token cache by, to see what it costs (default 1)");

@@ -14,7 +14,7 @@ extern unsigned int ds_sq_size;		/* work requests in a bulk send queue */
 extern unsigned int ds_max_buf_mb;	/* buffers of one open file, MiB */
 extern unsigned int ds_max_seg_mb;	/* segments of the host, MiB, 0: memory is the limit */
 extern unsigned int ds_max_peers;	/* connections that other hosts may make to us */
-extern unsigned int ds_token_cache;	/* 0: operations pass the token cache by */
+extern unsigned int ds_token_cache;	/* may change; 0: operations pass the token cache by */
 extern unsigned int ds_token_l1;	/* tokens in L1 of the token cache */
 extern unsigned int ds_token_policy;	/* enum ds_policy_mode: who is in it */
 extern unsigned int ds_token_l2;	/* its L2, MiB; 0: none */

@@ -109,7 +109,7 @@ static void ds_token_qp_look(struct ds_token_qp *q)
 
 void ds_token_qp_posts(struct ds_token_qp *q, u32 count)
 {
-	if (!ds_token_cache)
+	if (!READ_ONCE(ds_token_cache))
 		return;
 	ds_token_qp_look(q);
 	if (!READ_ONCE(q->late) && ds_token_qp_add_posted(q, count) != -EAGAIN)

@@ -108,7 +108,7 @@ int ds_token_add(const struct ds_token_device *dev, const struct ds_token_desc *
 void ds_token_looked(const struct ds_token_device *dev, u32 token, int found, bool missed,
 		     u64 began)
 {
-	if (!ds_token_cache)
+	if (!READ_ONCE(ds_token_cache))
 		return;
 	ds_token_count_look(dev, found, began);
 	if (!missed)
@@ -176,7 +176,7 @@ int ds_token_use(const struct ds_token_device *dev, u32 token, struct ds_token_d
 	trace_ds_token_access(token, DS_TOKEN_OP_READ, d->tier);
 	/* A wide one that is not kept was read at home, wherever it is. */
 	ds_token_looked(dev, token, ret ? 3 : d->tier, d->tier > 1, began);
-	if (ret && ds_token_cache)
+	if (ret && READ_ONCE(ds_token_cache))
 		ds_token_ask_whole(dev, token);
 	return 0;
 }

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernel modules that measure: bench/modules, built for the kernel of the machines."""
 import os
+import shutil
 import subprocess
 
 from nodes import ROOT, BenchError
+from turns import figures, others_during
 
 
 def output_of(*words):
@@ -26,3 +28,12 @@ def build(kernel):
     if made.returncode:
         raise BenchError(f"bench/modules cannot be built:\n{made.stdout}")
     return folder
+
+
+def measure(nodes, kernel, module, lookups, rounds):
+    """Load one on node 1, which is when it measures. Returns its figures, the command and what else the host did."""
+    shutil.copy(os.path.join(build(kernel), module + ".ko"), nodes.share)
+    command = f"insmod {module}.ko lookups={lookups} rounds={rounds}"
+    others = others_during(lambda: nodes.run(f"cd /share && {command} && rmmod {module}", seconds=600),
+                           lambda: nodes.cpu_seconds()[1])
+    return [figures(line) for line in nodes.run(f"dmesg | grep {module}:").splitlines()], command, others

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interleaved pairs: ours, the peer, ours, the peer, ...
+"""Interleaved pairs: ours, the peer, the peer, ours, ours, the peer, ...
 
 Times on a shared or emulated machine are noise, and what is slow now may be
 fast in a minute. So the two sides take turns, each pair gives a ratio, and the
@@ -109,6 +109,12 @@ class Pairs:
         """Processor seconds of a run of a few operations: for start and end of the program, mostly."""
         return statistics.median(self.sample(side, n).cpu for _ in range(START_RUNS))
 
+    def pair(self, ours, peer, n, turn):
+        """A run of each. They begin in turns, as the machine may get slower or faster all the time."""
+        sides = (ours, peer) if turn % 2 == 0 else (peer, ours)
+        samples = [self.sample(side, n) for side in sides]
+        return samples if turn % 2 == 0 else samples[::-1]
+
     def compare(self, ours, peer, least):
         """Runs the pairs. least: the smallest number of operations that makes sense."""
         step = max(ours.batch, peer.batch)
@@ -117,5 +123,5 @@ class Pairs:
         ours_start, peer_start = self.start_cost(ours, step), self.start_cost(peer, step)
         pace = least / warm.seconds
         n = max(least, round(pace * RUN_SECONDS / step) * step)
-        runs = [(self.sample(ours, n), self.sample(peer, n)) for _ in range(self.repeats)]
+        runs = [self.pair(ours, peer, n, turn) for turn in range(self.repeats)]
         return Result(n, [run[0] for run in runs], [run[1] for run in runs], step, ours_start, peer_start)

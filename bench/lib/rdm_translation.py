@@ -2,7 +2,6 @@
 """Rows of the benchmark rdm: translation of addresses, in the kernel and natively."""
 import os
 import platform
-import shutil
 import subprocess
 from types import SimpleNamespace
 
@@ -33,13 +32,8 @@ NATIVE_ROWS = (
 
 def in_kernel(options):
     """Rows of one insmod."""
-    folder = modules.build(options.kernel)
     with Nodes(1, options.kernel) as nodes:
-        shutil.copy(os.path.join(folder, MODULE + ".ko"), nodes.share)
-        command = f"insmod {MODULE}.ko lookups={LOOKUPS} rounds={ROUNDS * options.pairs}"
-        others = others_during(lambda: nodes.run(f"cd /share && {command} && rmmod {MODULE}", seconds=600),
-                               lambda: nodes.cpu_seconds()[1])
-        said = [figures(line) for line in nodes.run(f"dmesg | grep {MODULE}:").splitlines()]
+        said, command, others = modules.measure(nodes, options.kernel, MODULE, LOOKUPS, ROUNDS * options.pairs)
         report = Report("rdm", nodes, None)
         add_rows(report, KERNEL_ROWS, [figure for figure in said if "lookups" in figure], command, others)
         taken = next(figure["bytes"] for figure in said if "bytes" in figure)

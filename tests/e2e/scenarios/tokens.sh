@@ -5,7 +5,7 @@
 # all users of an RDMA device beside what rdma(8) counts.
 # shellcheck source=tests/e2e/lib.sh
 . /share/lib.sh
-plan 40
+plan 43
 
 bench() { within 60 dsctl -q mem bench $first --op "$1" --count "$2" --depth 4 > /dev/null; }
 # counted NAME: of rxe0, from a file of `dsctl -j token stat`
@@ -55,6 +55,15 @@ count
 is "none is timed" "$(samples /run/stat)" "$(samples /run/before)"
 check "but all are counted" [ "$(hits /run/stat)" -gt "$(hits /run/before)" ]
 dsctl -q token set LATENCY_SAMPLING=61
+echo 0 > /sys/module/ds/parameters/token_cache
+count /run/before
+check "operations may pass the cache by" bench read 200
+count
+is "and are not counted" "$(hits /run/stat)" "$(hits /run/before)"
+echo 1 > /sys/module/ds/parameters/token_cache
+bench read 200
+count
+check "until they use it again" [ $(($(hits /run/stat) - $(hits /run/before))) -ge 400 ]
 
 # -- tokens --
 check "a queue pair in L1 has posted" sh -c 'dsctl -j token show --type qp --tier 1 | grep -q "\"state\":\"rts\".*\"posted\":[1-9]"'
