@@ -36,8 +36,9 @@ static void ds_policy_size_staging(struct ds_policy *p)
 static void ds_policy_set_window(struct ds_policy *p)
 {
 	switch (p->rule) {
-	case DS_RULE_CLOCK:
-		p->window = p->capacity;
+	case DS_RULE_FIFO:
+	case DS_RULE_LRU:
+		p->window = 0;
 		break;
 	case DS_RULE_S3FIFO:
 		p->window = (u32)((u64)p->capacity * 18 / 100);
@@ -98,11 +99,11 @@ static void ds_policy_count_miss(struct ds_policy *p)
 /* Does one that was last used so many epochs ago go to main? */
 static bool ds_policy_returns(struct ds_policy *p, u32 age)
 {
+	if (ds_rule_is_plain(p->rule))
+		return true;
 	if (age == DS_GHOST_NONE)
 		return false;
 	switch (p->rule) {
-	case DS_RULE_CLOCK:
-		return false;
 	case DS_RULE_S3FIFO:
 		return age <= DS_POLICY_SOON;
 	case DS_RULE_S3FIFO_SHORT:

@@ -18,7 +18,8 @@
  * goes on from the head to where it belongs. A coming token goes to staging, or to
  * main if it was there a short time ago; the rule says how short, and who leaves:
  *
- *  CLOCK	there is only staging: what was used goes round again.
+ *  FIFO		there is only main: who came first leaves.
+ *  LRU		there is only main: who was not used for most epochs leaves.
  *  S3FIFO	staging is 18 %: who was used twice there, or comes back within an
  *		epoch or ten, goes to main, where each use is worth one more round:
  *		LFU, oldest first, and ageing.

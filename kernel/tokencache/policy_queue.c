@@ -165,10 +165,6 @@ static void ds_policy_again(struct ds_policy *p, u32 slot, u32 age)
 	u32 uses = ds_policy_uses(p, slot), epoch = ds_policy_last_use(p, slot);
 
 	switch (p->rule) {
-	case DS_RULE_CLOCK:
-		ds_policy_recount(p, slot, 0);
-		ds_policy_move(p, slot, false, 0);
-		break;
 	case DS_RULE_S3FIFO:
 	case DS_RULE_S3FIFO_SHORT:
 		ds_policy_recount(p, slot, uses - 1);
@@ -176,7 +172,7 @@ static void ds_policy_again(struct ds_policy *p, u32 slot, u32 age)
 		break;
 	default:
 		/* So old that its epoch's number is another's: it had its use lately enough. */
-		if (ds_epochs_since(epoch, p->epoch) >= age)
+		if (ds_epochs_since(epoch, p->epoch) > age)
 			epoch = p->epoch;
 		ds_policy_recount(p, slot, 0);
 		ds_policy_enqueue(p, slot, epoch);
@@ -197,7 +193,7 @@ static u32 ds_policy_step_main(struct ds_policy *p, u32 *list, bool must_leave)
 	if (ds_policy_pass_on(p, slot))
 		return DS_POLICY_NONE;
 	uses = ds_policy_uses(p, slot);
-	if (!uses || must_leave)
+	if (!uses || must_leave || p->rule == DS_RULE_FIFO)
 		return ds_policy_evict(p, slot, uses ? 0 : age);
 	ds_policy_again(p, slot, age);
 	return DS_POLICY_NONE;
@@ -251,7 +247,7 @@ static u32 ds_policy_step_staging(struct ds_policy *p, bool must_leave)
 	p->left++;
 	p->left_used += uses > 0;
 	ds_policy_recount(p, slot, 0);
-	if (ds_policy_main_has_room(p)) {
+	if (ds_rule_is_plain(p->rule) || ds_policy_main_has_room(p)) {
 		ds_policy_move(p, slot, true, ds_policy_last_use(p, slot));
 		return DS_POLICY_NONE;
 	}

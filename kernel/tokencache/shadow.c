@@ -5,8 +5,7 @@
 #include "shadow.h"
 
 #define DS_SHADOW_PRINT_SHIFT	2
-#define DS_SHADOW_STATE		3	/* the bits below */
-#define DS_SHADOW_USED		1	/* CLOCK. S3FIFO: 0 to 3 uses */
+#define DS_SHADOW_STATE		3	/* the bits below; S3FIFO: 0 to 3 uses */
 #define DS_SHADOW_GONE		0	/* LIRS: in the stack only */
 #define DS_SHADOW_KEPT		1
 #define DS_SHADOW_GUEST		2
@@ -43,7 +42,8 @@ static u32 ds_shadow_room(u32 size, enum ds_shadow_list list)
 	case DS_SHADOW_STAGING:
 	case DS_SHADOW_SHORT_STAGING:
 		return ds_shadow_staging(size, list);
-	case DS_SHADOW_CLOCK:
+	case DS_SHADOW_CAME:
+	case DS_SHADOW_RECENT:
 	case DS_SHADOW_MAIN:
 	case DS_SHADOW_SHORT_MAIN:
 		return size;
@@ -98,28 +98,28 @@ static void ds_shadow_push(struct ds_shadow *s, enum ds_shadow_list list, u32 pr
 		(u16)(print << DS_SHADOW_PRINT_SHIFT | state);
 }
 
-/* ---- CLOCK ---- */
+/* ---- FIFO, LRU ---- */
 
-static bool ds_shadow_clock(struct ds_shadow *s, u32 print)
+static bool ds_shadow_fifo(struct ds_shadow *s, u32 print)
 {
-	u16 *at = ds_shadow_list(s, DS_SHADOW_CLOCK);
-	int i = ds_shadow_find(s, DS_SHADOW_CLOCK, print);
-
-	if (i >= 0) {
-		at[i] |= DS_SHADOW_USED;
+	if (ds_shadow_find(s, DS_SHADOW_CAME, print) >= 0)
 		return true;
-	}
-	if (s->lists[DS_SHADOW_CLOCK].count < s->size) {
-		ds_shadow_push(s, DS_SHADOW_CLOCK, print, 0);
-		return false;
-	}
-	while (at[s->hand] & DS_SHADOW_USED) {
-		at[s->hand] &= ~DS_SHADOW_USED;
-		s->hand = (s->hand + 1) % s->size;
-	}
-	at[s->hand] = (u16)(print << DS_SHADOW_PRINT_SHIFT);
-	s->hand = (s->hand + 1) % s->size;
+	if (s->lists[DS_SHADOW_CAME].count == s->size)
+		ds_shadow_remove(s, DS_SHADOW_CAME, 0);
+	ds_shadow_push(s, DS_SHADOW_CAME, print, 0);
 	return false;
+}
+
+static bool ds_shadow_lru(struct ds_shadow *s, u32 print)
+{
+	int i = ds_shadow_find(s, DS_SHADOW_RECENT, print);
+
+	if (i >= 0)
+		ds_shadow_remove(s, DS_SHADOW_RECENT, i);
+	else if (s->lists[DS_SHADOW_RECENT].count == s->size)
+		ds_shadow_remove(s, DS_SHADOW_RECENT, 0);
+	ds_shadow_push(s, DS_SHADOW_RECENT, print, 0);
+	return i >= 0;
 }
 
 /* ---- S3FIFO, of either kind: @staging, and the two lists behind it ---- */
@@ -284,13 +284,13 @@ static u64 ds_shadow_excess(const struct ds_shadow *s, enum ds_rule rule)
 	return excess;
 }
 
-/* Than the one in use. */
-static bool ds_shadow_is_better(struct ds_shadow *s, enum ds_rule a, enum ds_rule rule)
+/* By more than chance. @extra: hits that @a has besides. */
+static bool ds_shadow_is_better(struct ds_shadow *s, u32 a, u32 b, u64 extra)
 {
-	u64 hits = s->hits[a] + ds_shadow_excess(s, rule), more = hits - s->hits[rule];
-	u64 apart = *ds_shadow_pair(s, min(a, rule), max(a, rule));
+	u64 hits = s->hits[a] + extra, more = hits - s->hits[b];
+	u64 apart = *ds_shadow_pair(s, min(a, b), max(a, b));
 
-	return hits >= s->hits[rule] + 3 * DS_SHADOW_ONE &&
+	return hits >= s->hits[b] + 3 * DS_SHADOW_ONE &&
 		more * more > DS_SHADOW_CHANCE * DS_SHADOW_ONE * apart;
 }
 
@@ -321,14 +321,16 @@ static void ds_shadow_count_change(struct ds_shadow *s, bool change)
 	}
 }
 
-/* Of those that are not in use. */
-static enum ds_rule ds_shadow_best(const struct ds_shadow *s, enum ds_rule rule)
+/* Of those that are not in use. FIFO is taken for one only if it is better than LRU, too. */
+static enum ds_rule ds_shadow_best(struct ds_shadow *s, enum ds_rule rule)
 {
 	u32 i, best = !rule;
 
 	for (i = 0; i < DS_RULES; i++)
 		if (i != rule && s->hits[i] >= s->hits[best])
 			best = i;
+	if (best == DS_RULE_FIFO && !ds_shadow_is_better(s, DS_RULE_FIFO, DS_RULE_LRU, 0))
+		return DS_RULE_LRU;
 	return best;
 }
 
@@ -347,8 +349,8 @@ static void ds_shadow_age(u32 *count)
 static enum ds_rule ds_shadow_judge(struct ds_shadow *s, enum ds_rule rule)
 {
 	enum ds_rule best = ds_shadow_best(s, rule);
-	bool change = ds_shadow_is_better(s, best, rule);
-	bool wrong = ds_shadow_excess(s, rule);
+	u64 wrong = ds_shadow_excess(s, rule);
+	bool change = ds_shadow_is_better(s, best, rule, wrong);
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(s->hits); i++)
@@ -372,7 +374,8 @@ static void ds_shadow_play(struct ds_shadow *s, u32 print, bool *hit)
 {
 	u32 a, b;
 
-	hit[DS_RULE_CLOCK] = ds_shadow_clock(s, print);
+	hit[DS_RULE_FIFO] = ds_shadow_fifo(s, print);
+	hit[DS_RULE_LRU] = ds_shadow_lru(s, print);
 	hit[DS_RULE_S3FIFO] = ds_shadow_s3fifo(s, DS_SHADOW_STAGING, print);
 	hit[DS_RULE_S3FIFO_SHORT] = ds_shadow_s3fifo(s, DS_SHADOW_SHORT_STAGING, print);
 	hit[DS_RULE_LIRS] = ds_shadow_lirs(s, print);

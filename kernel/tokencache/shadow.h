@@ -8,7 +8,8 @@
  * others, 2017). All see the same keys, so their difference is known much better than
  * their hit ratios.
  *
- *  CLOCK		what was used while it went round stays (Corbato, 1968)
+ *  FIFO		what came first leaves: best if the last use comes soon
+ *  LRU		what was not used for longest leaves
  *  S3FIFO		what was used twice in a short queue, or comes back soon after
  *			it, goes to a long one (Yang and others, 2023)
  *  S3FIFO_SHORT	the same with a very short queue, for a skew that lasts
@@ -47,16 +48,24 @@
 #define DS_SHADOW_SHARE_MAX	102u
 
 enum ds_rule {
-	DS_RULE_CLOCK,
+	DS_RULE_FIFO,
+	DS_RULE_LRU,
 	DS_RULE_S3FIFO,
 	DS_RULE_S3FIFO_SHORT,
 	DS_RULE_LIRS,
 	DS_RULES
 };
 
+/* All are in one queue. */
+static inline bool ds_rule_is_plain(u32 rule)
+{
+	return rule == DS_RULE_FIFO || rule == DS_RULE_LRU;
+}
+
 enum ds_shadow_list {
-	DS_SHADOW_CLOCK,
-	DS_SHADOW_STAGING,		/* of S3FIFO, as the two below; the oldest is first */
+	DS_SHADOW_CAME,			/* of FIFO; the oldest is first, as in all */
+	DS_SHADOW_RECENT,		/* of LRU */
+	DS_SHADOW_STAGING,		/* of S3FIFO, as the two below */
 	DS_SHADOW_MAIN,
 	DS_SHADOW_GHOST,
 	DS_SHADOW_SHORT_STAGING,	/* of S3FIFO_SHORT, in the same order */
@@ -72,7 +81,6 @@ enum ds_shadow_list {
  * @memory: of all lists
  * @lists: where in @memory each begins, and how many are in it
  * @size: entries of a miniature
- * @hand: of CLOCK
  * @kept: of LIRS, in the stack
  * @guests: of LIRS, when it is full
  * @samples: since the last judgement
@@ -91,7 +99,6 @@ struct ds_shadow {
 		u16 count;
 	} lists[DS_SHADOW_LISTS];
 	u16 size;
-	u16 hand;
 	u16 kept;
 	u16 guests;
 	u16 samples;

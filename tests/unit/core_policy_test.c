@@ -366,29 +366,66 @@ static void older_than_all_epochs(void **state)
 	stop();
 }
 
-/* CLOCK has no main: even what is used all the time goes round in staging. */
-static void clock_gives_main_up(void **state)
+/* The one that this use drove out, or DS_POLICY_NONE. */
+static u32 victim_of(u32 key)
 {
-	u32 key, i;
+	bool was_in[KEYS];
+	u32 i;
 
-	(void)state;
-	start(64, DS_POLICY_DEFAULT, KEYS + 64 * 10);
+	for (i = 0; i < KEYS; i++)
+		was_in[i] = slot_of[i] != DS_POLICY_NONE;
+	use(key);
+	for (i = 0; i < KEYS; i++)
+		if (was_in[i] && slot_of[i] == DS_POLICY_NONE)
+			return i;
+	return DS_POLICY_NONE;
+}
+
+/*
+ * Random uses under a rule, after some of the rule before. Nobody stays who came, or was used
+ * last, more than @slack misses before the one that leaves.
+ */
+static void assert_evicts_the_oldest(enum ds_rule rule, u32 slack)
+{
+	u32 since[KEYS] = { 0 }, misses = 0, left = 0, n, i, key, victim;
+	bool hit;
+
+	start(64, DS_POLICY_DEFAULT, KEYS);
 	policy.sampled = 0;
-	for (key = 0; policy.kept < 40; key++)
-		use(key);
-	for (i = 0; i < 30; i++)
-		assert_true(use(i));
-	policy.rule = DS_RULE_CLOCK;
+	for (i = 0; i < KEYS; i++)
+		use(i);
+	policy.rule = rule;
 	ds_policy_set_window(&policy);
-	for (; key < KEYS + 64 * 10; key++) {
-		use(key);
-		for (i = 0; i < 30; i++)
-			assert_true(use(i));
+	for (n = 0; n < 20000; n++) {
+		key = random_below(random_below(KEYS) + 1);
+		hit = slot_of[key] != DS_POLICY_NONE;
+		misses += !hit;
+		victim = victim_of(key);
+		if (!hit || rule == DS_RULE_LRU)
+			since[key] = misses;
+		if (victim == DS_POLICY_NONE || n < 2000)
+			continue;
+		left++;
+		for (i = 0; i < KEYS; i++)
+			if (slot_of[i] != DS_POLICY_NONE)
+				assert_true(since[i] + slack >= since[victim]);
 	}
-	assert_int_equal(policy.kept, 0);
-	for (i = 0; i < 30; i++)
-		assert_int_not_equal(slot_of[i], DS_POLICY_NONE);
+	assert_true(left > 1000);
+	assert_int_equal(policy.staged, 0);
 	stop();
+}
+
+static void fifo_evicts_who_came_first(void **state)
+{
+	(void)state;
+	assert_evicts_the_oldest(DS_RULE_FIFO, 0);
+}
+
+/* To an epoch, which is a sixth of the capacity in misses. */
+static void lru_evicts_who_was_not_used(void **state)
+{
+	(void)state;
+	assert_evicts_the_oldest(DS_RULE_LRU, 2 * (64 / 6));
 }
 
 static u64 run_digest(u32 mode)
@@ -445,7 +482,8 @@ int main(void)
 		TEST(sound_after_each_call),
 		TEST(sound_when_large),
 		TEST(older_than_all_epochs),
-		TEST(clock_gives_main_up),
+		TEST(fifo_evicts_who_came_first),
+		TEST(lru_evicts_who_was_not_used),
 		TEST(lost_slots_are_counted),
 		TEST(same_calls_same_answers),
 		TEST(late_hits),
