@@ -83,25 +83,29 @@ def thresholds(report, traces):
 
 
 def of_best_pair(trace, l1, l2):
-    """Access time and hits in L1 of the best fixed pair of thresholds, by those of adaptive-001, in percent, and the command."""
+    """In percent: access time of the best fixed pair of thresholds by adaptive-001's; its hits in L1 or L2 by the most of a pair, and
+    those in L1 alone. And the command."""
     words = ("sweep", trace, "--l1", str(l1), "--l2", str(l2))
     second = f",PROMOTE_TO_L2_THRESHOLD={POWERS}" if l2 else ""
     fixed, command = ask(*words, "--policy", "literal-001", "--set", f"PROMOTE_TO_L1_THRESHOLD={POWERS}{second}")
     adaptive, _ = ask(*words, "--policy", "adaptive-001")
     run, = adaptive["runs"]
-    times = 100 * min(cell["mean_ns"] for cell in fixed["runs"]) / run["mean_ns"]
-    hits = max(cell["l1_hits"] for cell in fixed["runs"])
-    return times, 100 * run["l1_hits"] / hits if hits else 100.0, command
+    figures = [100 * min(cell["mean_ns"] for cell in fixed["runs"]) / run["mean_ns"]]
+    for tiers in ("l1_hits", "l2_hits"), ("l1_hits",):
+        most = max(sum(cell[tier] for tier in tiers) for cell in fixed["runs"])
+        figures.append(100 * sum(run[tier] for tier in tiers) / most if most else 100.0)
+    return *figures, command
 
 
 def pairs(report, traces, what):
     """adaptive-001 in three tiers against the best fixed pair of thresholds, powers of two up to 128."""
     for trace in traces:
         cells = [of_best_pair(trace, l1, l2) for l1, l2 in PAIR_TIERS]
-        for name, figure in (("mean access time of the best fixed pair, by adaptive-001's", min(cell[0] for cell in cells)),
-                             ("hits in L1 of adaptive-001, by the most of a fixed pair", min(cell[1] for cell in cells))):
-            report.count(f"{name}, the least of {len(cells)} cells, {what}{os.path.basename(trace).split('.')[0]}", "%", [figure],
-                         cells[-1][2], ("what is to be reached", 95.0), ">= 1.0")
+        for at, (name, goal) in enumerate((("mean access time of the best fixed pair, by adaptive-001's", ">= 1.0"),
+                                           ("hits in L1 or L2 of adaptive-001, by the most of a fixed pair", ">= 1.0"),
+                                           ("hits in L1 alone, likewise", None))):
+            report.count(f"{name}, the least of {len(cells)} cells, {what}{os.path.basename(trace).split('.')[0]}", "%",
+                         [min(cell[at] for cell in cells)], cells[-1][3], ("what is to be reached", 95.0), goal)
 
 
 def settles(report, folder):

@@ -130,6 +130,23 @@ void an_object_ends_while_it_is_asked_for(void **) {
     assert_int_equal(r.expands, 4);
 }
 
+// The host does nothing for a neighbour that ended before its turn came.
+void a_neighbour_ends_before_it_is_staged(void **) {
+    const Trace trace =
+        script({{0, 'c'}, {1, 'c'}, {2, 'c'}, {3, 'c'}, {0, 'r'}, {2, 'f'}, {3, 'r'}});
+    RunOptions options = with_handlers(1);
+    options.l2 = 1;
+    options.rate = 0.9;  // the host takes less for one than is between two
+    options.set("EXPAND_HOT_PAGE", 1);
+    options.set("EXPAND_PRESTAGE", 1);
+    RunResult alone = run(trace, options);
+    options.set("EXPAND_PRESTAGE", 2);
+    RunResult both = run(trace, options);
+    assert_int_equal(alone.prestaged, 1);
+    assert_int_equal(both.prestaged, 1);
+    assert_int_equal(both.virtual_ns, alone.virtual_ns);
+}
+
 // What is for L2 is of the background, and leaves room to what is urgent.
 void background_leaves_room(void **) {
     const Trace trace = trace_of({0, 1, 2, 3, 3});
@@ -286,6 +303,7 @@ int main() {
         cmocka_unit_test(a_full_mailbox_refuses),
         cmocka_unit_test(who_waits_too_long_gives_up),
         cmocka_unit_test(an_object_ends_while_it_is_asked_for),
+        cmocka_unit_test(a_neighbour_ends_before_it_is_staged),
         cmocka_unit_test(background_leaves_room),
         cmocka_unit_test(neighbours_of_a_hot_page_come_to_l2),
         cmocka_unit_test(enough_handlers_are_as_none),
