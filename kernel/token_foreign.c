@@ -11,8 +11,9 @@
 #include "token_foreign.h"
 
 static u32 ds_token_foreign;	/* of all devices and imports; under the devices' lock */
+static atomic_t ds_tokens_coming;	/* imports of which not all parts are there */
 
-void ds_token_import_free(struct ds_token_import *import)
+static void ds_token_import_free(struct ds_token_import *import)
 {
 	unsigned long number;
 	void *pd;
@@ -143,27 +144,37 @@ static bool ds_token_is_next(const struct ds_token_import *import, const struct 
 	       import->part + 1 == part->part;
 }
 
+static void ds_token_import_drop(struct ds_token_device *dev)
+{
+	if (!dev->coming)
+		return;
+	ds_token_import_free(dev->coming);
+	dev->coming = NULL;
+	atomic_dec(&ds_tokens_coming);
+}
+
 int ds_token_import(struct ds_token_device *dev, const struct ds_token_part *part)
 {
 	int ret;
 
 	if (part->part == 1) {
-		ds_token_import_free(dev->coming);
+		ds_token_import_drop(dev);
 		dev->coming = ds_token_import_begin(part);
 		if (!dev->coming)
 			return -ENOMEM;
+		atomic_inc(&ds_tokens_coming);
 	} else if (!ds_token_is_next(dev->coming, part)) {
 		return -ESTALE;
 	}
 
 	ret = ds_token_import_part(dev->coming, part);
 	if (ret) {
-		ds_token_import_free(dev->coming);
-		dev->coming = NULL;
+		ds_token_import_drop(dev);
 	} else if (part->part == part->parts) {
 		ds_token_import_free(dev->foreign);
 		dev->foreign = dev->coming;
 		dev->coming = NULL;
+		atomic_dec(&ds_tokens_coming);
 	}
 	return ret;
 }
@@ -172,20 +183,21 @@ static int ds_token_give_up(struct ds_token_device *dev, void *notify)
 {
 	const struct netlink_notify *n = notify;
 
-	if (dev->coming && dev->coming->portid == n->portid) {
-		ds_token_import_free(dev->coming);
-		dev->coming = NULL;
-	}
+	if (dev->coming && dev->coming->portid == n->portid)
+		ds_token_import_drop(dev);
 	return 0;
 }
 
-/* Who brings an import has closed its socket: nobody can go on with it. */
+/*
+ * Who brings an import has closed its socket: nobody can go on with it. Sockets of all programs
+ * come here, which shall not wait for the devices' lock.
+ */
 static int ds_token_socket_closed(struct notifier_block *nb, unsigned long event, void *notify)
 {
 	const struct netlink_notify *n = notify;
 
 	if (event != NETLINK_URELEASE || n->protocol != NETLINK_GENERIC ||
-	    !net_eq(n->net, &init_net))
+	    !net_eq(n->net, &init_net) || !atomic_read(&ds_tokens_coming))
 		return NOTIFY_DONE;
 	ds_token_devices_lock();
 	ds_token_device_for_each(ds_token_give_up, notify);
@@ -212,8 +224,7 @@ int ds_token_forget(struct ds_token_device *dev)
 	bool any = dev->foreign || dev->coming;
 
 	ds_token_import_free(dev->foreign);
-	ds_token_import_free(dev->coming);
 	dev->foreign = NULL;
-	dev->coming = NULL;
+	ds_token_import_drop(dev);
 	return any ? 0 : -ENOENT;
 }

@@ -62,7 +62,4 @@ int ds_token_import(struct ds_token_device *dev, const struct ds_token_part *par
 /* Return: 0, or -ENOENT when nothing was imported. Context: as above. */
 int ds_token_forget(struct ds_token_device *dev);
 
-/* NULL is none. Context: as above. */
-void ds_token_import_free(struct ds_token_import *import);
-
 #endif

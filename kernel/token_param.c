@@ -75,7 +75,7 @@ static void ds_own_get(u32 which, struct ds_token_param *p)
 {
 	p->param = ds_own_params[which];
 	p->value = ds_own_param(which);
-	if (which == DS_L2_NODE)
+	if (which == DS_L2_NODE && ds_token_l2)
 		snprintf(p->note, sizeof(p->note), "%s%s", ds_token_l2_place.kind,
 			 ds_token_l2_place.why);
 	else if (which == DS_POLICY)

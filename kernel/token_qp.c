@@ -96,22 +96,28 @@ void ds_token_qp_state(struct ds_token_qp *q, enum ib_qp_state state)
 	spin_unlock(&q->lock);
 }
 
-static void ds_token_qp_look(struct ds_token_qp *q)
+int ds_token_qp_check(struct ds_token_qp *q)
 {
 	u64 began = ds_token_began(q->dev);
 	struct ds_token_pack p;
-	int found = ds_cache_look(&ds_tokens, q->token, &p);
+	int found;
 
+	if (!READ_ONCE(ds_token_cache))
+		return 0;
+	found = ds_cache_look(&ds_tokens, q->token, &p);
 	if (found > 0)
 		trace_ds_token_access(q->token, DS_TOKEN_OP_WRITE, found);
 	ds_token_looked(q->dev, q->token, found, found > 1, began);
+	if (found < 0)
+		return ds_token_lives(q->token) ? 0 : -ENOTCONN;
+	/* The connection manager goes on to RTS before it tells us: only an error counts. */
+	return ds_token_pack_state(&p) == IB_QPS_ERR && !READ_ONCE(q->late) ? -ENOTCONN : 0;
 }
 
-void ds_token_qp_posts(struct ds_token_qp *q, u32 count)
+void ds_token_qp_posted(struct ds_token_qp *q, u32 count)
 {
 	if (!READ_ONCE(ds_token_cache))
 		return;
-	ds_token_qp_look(q);
 	if (!READ_ONCE(q->late) && ds_token_qp_add_posted(q, count) != -EAGAIN)
 		return;
 	spin_lock(&q->lock);

@@ -40,10 +40,14 @@ int ds_token_qp_add(struct ds_token_qp *q, const struct ds_token_device *dev,
 void ds_token_qp_end(struct ds_token_qp *q);
 
 /*
- * The queue pair has another state, or posts @count requests more, for which its token is
- * looked up. Context: not an interrupt; bottom halves are off, under a lock of the caller.
+ * May requests be posted, by what the token says? Look it up and count that. Return: 0, or
+ * -ENOTCONN: it has ended, or the queue pair is in error.
+ *
+ * The queue pair has another state, or has posted @count requests more. Context of all three:
+ * not an interrupt; bottom halves are off, under a lock of the caller.
  */
+int ds_token_qp_check(struct ds_token_qp *q);
 void ds_token_qp_state(struct ds_token_qp *q, enum ib_qp_state state);
-void ds_token_qp_posts(struct ds_token_qp *q, u32 count);
+void ds_token_qp_posted(struct ds_token_qp *q, u32 count);
 
 #endif

@@ -140,10 +140,14 @@ bool ds_token_lives(u32 token)
 	return !ds_token_find(&ds_tokens.table, token, &word);
 }
 
-/* Should one try again? The host calls one that moved meanwhile stale, too. */
+/*
+ * Should one try again? One that is used as often as can be counted may soon be used less. The
+ * host calls one that moved meanwhile stale, too.
+ */
 static bool ds_token_was_busy(u32 token, int ret)
 {
-	return ret == -EAGAIN || ret == -EBUSY || (ret == -ESTALE && ds_token_lives(token));
+	return ret == -EAGAIN || ret == -EBUSY || ret == -EOVERFLOW ||
+	       (ret == -ESTALE && ds_token_lives(token));
 }
 
 /* Return: as ds_whole_get(), but for -EAGAIN. */

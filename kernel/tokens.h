@@ -29,8 +29,9 @@ void ds_token_end(u32 token);
 
 /*
  * Begin a use, ended by ds_token_drop(), and count it with its device. Context: process,
- * may sleep. Return: 0; -ESTALE, -EBADF or -EOVERFLOW as ds_token_get(); -ENODEV when the device
- * goes away, -ETIMEDOUT, or -EINTR, while the token could not be read where it is.
+ * may sleep. Return: 0; -ESTALE or -EBADF as ds_token_get(); -ENODEV when the device goes away,
+ * -ETIMEDOUT, or -EINTR, while the token could not be read where it is, or had as many uses as
+ * can be counted.
  */
 int ds_token_use(const struct ds_token_device *dev, u32 token, struct ds_token_desc *d);
 
@@ -50,11 +51,14 @@ void ds_token_looked(const struct ds_token_device *dev, u32 token, int found, bo
 /* IB_ACCESS_* of a peer that has DS_ACCESS_*. */
 int ds_token_access(u32 access);
 
-/* Is what is asked of a memory region within it and allowed? @access: IB_ACCESS_*, all of it. */
-static inline bool ds_token_allows(const struct ds_token_desc *mr, u64 offset, u32 length,
+/*
+ * Is what is asked of a memory region within it and allowed? @pd: index of the token of who asks;
+ * @access: IB_ACCESS_*, all of it.
+ */
+static inline bool ds_token_allows(const struct ds_token_desc *mr, u32 pd, u64 offset, u32 length,
 				   u32 access)
 {
-	return offset >= mr->mr.iova && length <= mr->mr.length &&
+	return pd == mr->mr.pd && offset >= mr->mr.iova && length <= mr->mr.length &&
 	       offset - mr->mr.iova <= mr->mr.length - length &&
 	       !(access & ~mr->mr.access);
 }

@@ -284,6 +284,7 @@ int ds_qp_connect_loop(struct ds_qp *qp)
 			   IB_QP_ACCESS_FLAGS);
 	if (ret)
 		return ret;
+	ds_qp_set_state(qp, IB_QPS_INIT);
 	ret = ib_query_port(ib, 1, &port);
 	if (ret)
 		return ret;
@@ -302,6 +303,7 @@ int ds_qp_connect_loop(struct ds_qp *qp)
 			   IB_QP_MIN_RNR_TIMER);
 	if (ret)
 		goto destroy_ah;
+	ds_qp_set_state(qp, IB_QPS_RTR);
 
 	attr.qp_state = IB_QPS_RTS;
 	attr.timeout = 14;
@@ -459,7 +461,7 @@ static int ds_chain_try(struct ds_qp *qp, struct ds_chain *chain)
 	 * ksoftirqd.
 	 */
 	spin_lock_bh(&qp->lock);
-	if (qp->broken) {
+	if (qp->broken || ds_token_qp_check(&qp->token)) {
 		spin_unlock_bh(&qp->lock);
 		atomic_add(chain->count, &qp->sq_free);
 		return -ENOTCONN;
@@ -486,7 +488,7 @@ static int ds_chain_try(struct ds_qp *qp, struct ds_chain *chain)
 		ds_stat_add(qp->stats, DS_STAT_WORK_REQUESTS, chain->count);
 	}
 	posted = chain->posted;
-	ds_token_qp_posts(&qp->token, posted);
+	ds_token_qp_posted(&qp->token, posted);
 	/* Behind the unlock a chain in the device may be done, freed, and with it @qp. */
 	spin_unlock_bh(&qp->lock);
 	if (likely(!ret))

@@ -62,6 +62,8 @@ def add_memory(report, objects, filled, command):
     mine, kernels = (filled[name] / objects for name in ("bytes", "kernelbytes"))
     report.count(metric, "B", [mine], command, ("what it may take", 24.0), "<= 1.0")
     report.count(metric, "B", [mine], command, ("rxe's objects themselves", kernels), None)
+    report.count(f"the policy's memory for a slot of L1, beside {objects:,}", "B", [filled["policybytes"] / filled["slots"]], command,
+                 ("what it may take", 14.0), "<= 1.0")
 
 
 def add_objects(report, objects, rounds):

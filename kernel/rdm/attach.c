@@ -22,6 +22,12 @@
 
 /* A segment may take a quarter of all tokens: 2 TiB in chunks of 2 MiB. */
 #define DS_KEYSET_CHUNKS	(1u << (DS_TOKEN_INDEX_BITS - 2))
+/*
+ * Its owner, who says how long its chunks are, may be hostile, and tokens are few. Chunks of a
+ * device that registers 64 pages at a time are so long; a small segment may have shorter ones.
+ */
+#define DS_KEYSET_CHUNK		SZ_256K
+#define DS_KEYSET_SMALL		1024u	/* chunks */
 
 static void ds_keyset_free(struct ds_keyset *keys)
 {
@@ -165,7 +171,8 @@ static struct ds_keyset *ds_keyset_create(const struct ds_seg_keys *first, struc
 	if (length > max_length)
 		return ERR_PTR(-EFBIG);
 	chunks = DIV_ROUND_UP_ULL(length, 1ull << shift);
-	if (chunks > DS_KEYSET_CHUNKS)
+	if (chunks > DS_KEYSET_CHUNKS ||
+	    chunks > max_t(u64, length / DS_KEYSET_CHUNK, DS_KEYSET_SMALL))
 		return ERR_PTR(-EPROTO);
 	keys = kvzalloc(struct_size(keys, tokens, chunks), GFP_KERNEL_ACCOUNT);
 	if (!keys)

@@ -55,7 +55,7 @@ static struct ds_batch *ds_batch_alloc(const struct ds_op_arg *args, u32 count)
 	struct ds_batch *batch;
 	u32 i;
 
-	batch = kvzalloc(struct_size(batch, cqes, count), GFP_KERNEL);
+	batch = kvzalloc(struct_size(batch, cqes, count), GFP_KERNEL_ACCOUNT);
 	if (!batch)
 		return NULL;
 	kref_init(&batch->ref);
@@ -201,7 +201,7 @@ int ds_ops_run(const struct ds_op_arg *args, u32 count, u64 deadline, struct ds_
 	struct ds_batch *batch;
 	int ret = -ENOMEM;
 
-	j = kmalloc(sizeof(*j), GFP_KERNEL);
+	j = kmalloc(sizeof(*j), GFP_KERNEL_ACCOUNT);
 	if (!j)
 		return -ENOMEM;
 	batch = ds_batch_alloc(args, count);

@@ -95,7 +95,7 @@ static int ds_pool_check_chunk(struct ds_pool *pool, u64 offset, u32 length, u32
 	ret = ds_token_use(ds_token_packets, token, &desc);
 	if (ret)
 		return ret;
-	if (!ds_token_allows(&desc, offset, length, access))
+	if (!ds_token_allows(&desc, DS_TOKEN_NONE, offset, length, access))
 		ret = -EACCES;
 	ds_token_drop(token);
 	return ret;

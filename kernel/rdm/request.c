@@ -76,7 +76,8 @@ static void ds_req_release(struct ds_req *req)
 	u32 i, s;
 
 	for (i = 0; i < req->chain.count; i++) {
-		ds_token_drop(req->tokens[i]);
+		if (req->tokens[i])
+			ds_token_drop(req->tokens[i]);
 		wr = &req->chain.wrs[i].wr;
 		if (ib_uses_virt_dma(ib) ||
 		    (wr->opcode != IB_WR_RDMA_READ && wr->opcode != IB_WR_RDMA_WRITE))
@@ -88,21 +89,39 @@ static void ds_req_release(struct ds_req *req)
 	}
 }
 
+/*
+ * One use of a token for each request, however many of its work requests go there: a token can
+ * count 65534, and requests that wait for room in a queue hold theirs.
+ */
+static bool ds_req_holds(const struct ds_req *req, u32 token)
+{
+	u32 i;
+
+	for (i = req->chain.count; i > 0; i--)
+		if (req->tokens[i - 1] == token)
+			return true;
+	return false;
+}
+
 /* Use the token of the chunk at @offset for the next work request. */
 static int ds_req_key(struct ds_req *req, u64 offset, u32 length, u32 access, u32 *rkey)
 {
 	u32 token = req->keys->tokens[offset >> req->keys->chunk_shift];
+	u32 pd = ds_token_index(req->keys->conn->pd->token);
 	struct ds_token_desc desc;
 	int ret;
 
 	ret = ds_token_use(req->keys->conn->dev->tokens, token, &desc);
 	if (ret)
 		return ret;
-	if (!ds_token_allows(&desc, offset, length, access)) {
+	if (!ds_token_allows(&desc, pd, offset, length, access)) {
 		ds_token_drop(token);
 		return -EACCES;
 	}
-	req->tokens[req->chain.count] = token;
+	if (ds_req_holds(req, token))
+		ds_token_drop(token);
+	else
+		req->tokens[req->chain.count] = token;
 	*rkey = desc.mr.rkey;
 	return 0;
 }
@@ -227,7 +246,7 @@ static struct ds_req *ds_req_alloc(const struct ds_plan *plan, ds_op_done done, 
 	sges_at = wrs_at + plan->wrs * sizeof(struct ds_wr);
 	tokens_at = sges_at + plan->sges * sizeof(struct ib_sge);
 	size = tokens_at + plan->wrs * sizeof(u32);
-	req = kvzalloc(size, GFP_KERNEL);
+	req = kvzalloc(size, GFP_KERNEL_ACCOUNT);
 	if (!req)
 		goto err_put;
 	req->keys = plan->keys;
@@ -242,7 +261,7 @@ static struct ds_req *ds_req_alloc(const struct ds_plan *plan, ds_op_done done, 
 		return req;
 
 	req->results_size = plan->atomics * sizeof(u64);
-	req->results = kzalloc(req->results_size, GFP_KERNEL);
+	req->results = kzalloc(req->results_size, GFP_KERNEL_ACCOUNT);
 	if (!req->results)
 		goto err_free;
 	req->results_dma = ib_dma_map_single(ib, req->results, req->results_size, DMA_FROM_DEVICE);

@@ -19,9 +19,10 @@ const struct ds_param ds_batch_params[DS_BATCH_PARAMS] = {
 	[DS_PREFETCH_STAGING]		= { "PREFETCH_STAGING", 1, 65536, 256, true },
 };
 
-/* A token that waits; @taken: a flush has it. */
+/* A token that waits; @joined: misses beside the first; @taken: a flush has it. */
 struct ds_batch_entry {
 	u64 since;
+	u32 joined;
 	struct ds_waiter *waiters;
 	bool taken;
 };
@@ -160,10 +161,12 @@ static int wait_for(struct ds_batch *b, u32 token, struct ds_waiter *w, u64 now)
 		return -ENODEV;
 	if (slot == DS_SLOT_NONE && !b->spare.count)
 		return refuse(b);
-	if (slot == DS_SLOT_NONE)
+	if (slot == DS_SLOT_NONE) {
 		slot = enter(b, token, now);
-	else
+	} else {
+		b->queue[slot].joined++;
 		b->stats.joined++;
+	}
 	if (w)
 		ds_waiter_add(&b->queue[slot].waiters, w);
 	return -EINPROGRESS;
@@ -396,6 +399,16 @@ static void end(struct ds_batch *b, u32 slot, int ret)
 	ds_waiter_tell(waiters, ret);
 }
 
+static void count_joined(struct ds_batch *b, const struct ds_batch_work *work, u32 count)
+{
+	u32 i;
+
+	ds_spin_lock(&b->lock);
+	for (i = 0; i < count; i++)
+		b->items[i].joined = b->queue[work[i].slot].joined;
+	ds_spin_unlock(&b->lock);
+}
+
 /* Tokens of one page. -EBUSY: they wait on; whatever else happens, they are told. */
 static int flush_page(struct ds_batch *b, const struct ds_batch_work *work, u32 count)
 {
@@ -412,6 +425,7 @@ static int flush_page(struct ds_batch *b, const struct ds_batch_work *work, u32 
 	}
 	for (i = 0; ret && i < count + neighbours; i++)
 		b->items[i].ret = ret;
+	count_joined(b, work, count);
 	for (i = 0; i < count; i++)
 		end(b, work[i].slot, install(b, &b->items[i]));
 	for (; i < count + neighbours; i++)

@@ -132,6 +132,16 @@ int ds_cache_look(struct ds_cache *c, u32 token, struct ds_token_pack *p);
 int ds_cache_miss(struct ds_cache *c, u32 token);
 
 /**
+ * ds_cache_used - a token was used more often than ds_cache_miss() is called for it
+ * @c: cache
+ * @token: any number; not in L1
+ * @uses: beside that one
+ *
+ * Takes the lock. The policies of document 001 count uses; the default one needs no count.
+ */
+void ds_cache_used(struct ds_cache *c, u32 token, u32 uses);
+
+/**
  * ds_cache_miss_begin - the first half of a miss: who moves?
  * @c: cache
  * @token: any number

@@ -281,6 +281,18 @@ static u32 not_for_l1(struct ds_policy *p, u32 key)
 	return DS_POLICY_NONE;
 }
 
+void ds_cache_used(struct ds_cache *c, u32 token, u32 uses)
+{
+	u64 hash = ds_policy_hash(ds_token_index(token));
+
+	if (!c->policy.base || !uses)
+		return;
+	ds_spin_lock(&c->lock);
+	for (uses = min(uses, DS_SKETCH_MOST); uses; uses--)
+		ds_policy_001_heat(&c->policy, hash);
+	ds_spin_unlock(&c->lock);
+}
+
 /* A slot of L1 for a token, which is promised to it; DS_POLICY_NONE if it is not to come there. */
 static u32 l1_slot_for(struct ds_cache *c, u32 token)
 {

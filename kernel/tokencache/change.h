@@ -38,6 +38,9 @@ void ds_change_repin(struct ds_cache *c, u32 slot);
  */
 int ds_change_add(struct ds_cache *c, struct ds_cache_change *ch, u32 token, u32 to, u32 slot);
 
+/* A slot of L2 whose token was idle long enough to go home, and L2 has no room; DS_L2_NONE */
+u32 ds_change_idle_in_l2(struct ds_cache *c, u64 now);
+
 /**
  * ds_change_vacate - who is in a slot of L1 is to leave it, for L2 if that has room
  * @c: cache

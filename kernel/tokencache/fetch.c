@@ -72,14 +72,24 @@ static u32 l2_neighbours(const struct ds_cache *c, u32 page, u32 token, u32 *tok
 	return n;
 }
 
+u32 ds_fetch_page(const struct ds_cache *c, u32 token)
+{
+	u64 word;
+
+	return ds_token_find(&c->table, token, &word) ? DS_BATCH_NOWHERE : page_of(token, word);
+}
+
+u32 ds_fetch_neighbours(const struct ds_cache *c, u32 page, u32 token, u32 *tokens, u32 most)
+{
+	return page & DS_FETCH_L2 ? l2_neighbours(c, page & ~DS_FETCH_L2, token, tokens, most) :
+				    home_neighbours(c, token, tokens, most);
+}
+
 /* ---- the batch's ---- */
 
 static u32 batch_page(struct ds_batch *b, u32 token)
 {
-	u64 word;
-
-	return ds_token_find(&of_batch(b)->cache->table, token, &word) ? DS_BATCH_NOWHERE :
-									 page_of(token, word);
+	return ds_fetch_page(of_batch(b)->cache, token);
 }
 
 /* With a use, so that its home does not become another one's meanwhile. */
@@ -110,10 +120,7 @@ static int batch_fetch(struct ds_batch *b, u32 page, struct ds_batch_item *items
 
 static u32 batch_neighbours(struct ds_batch *b, u32 page, u32 token, u32 *tokens, u32 most)
 {
-	const struct ds_cache *c = of_batch(b)->cache;
-
-	return page & DS_FETCH_L2 ? l2_neighbours(c, page & ~DS_FETCH_L2, token, tokens, most) :
-				    home_neighbours(c, token, tokens, most);
+	return ds_fetch_neighbours(of_batch(b)->cache, page, token, tokens, most);
 }
 
 static int batch_install(struct ds_batch *b, const struct ds_batch_item *item)
@@ -124,6 +131,7 @@ static int batch_install(struct ds_batch *b, const struct ds_batch_item *item)
 
 	if (ds_token_find(&c->table, item->token, &word) || !ds_word_same(word, item->word))
 		return -ESTALE;
+	ds_cache_used(c, item->token, item->joined);
 	ret = ds_cache_miss(c, item->token);
 	return ret == -EEXIST ? 0 : ret;	/* another miss was faster */
 }

@@ -95,6 +95,28 @@ int ds_fetch_whole(struct ds_fetch *f, u32 token, u32 requester, u32 priority,
  */
 u64 ds_fetch_work(struct ds_fetch *f, u64 now, u32 budget);
 
+/**
+ * ds_fetch_page - where a token is, in DMA operations
+ * @c: cache
+ * @token: any number
+ *
+ * Return: the number of a page, with DS_FETCH_L2 if it is one of L2; DS_BATCH_NOWHERE: it has
+ * ended.
+ */
+u32 ds_fetch_page(const struct ds_cache *c, u32 token);
+
+/**
+ * ds_fetch_neighbours - tokens in a page that may be wanted next
+ * @c: cache
+ * @page: of ds_fetch_page()
+ * @token: in it, or was
+ * @tokens: result, the nearest behind @token first
+ * @most: room there
+ *
+ * Return: how many.
+ */
+u32 ds_fetch_neighbours(const struct ds_cache *c, u32 page, u32 token, u32 *tokens, u32 most);
+
 /** ds_fetch_revoked - a token was revoked: nobody waits for it any more */
 void ds_fetch_revoked(struct ds_fetch *f, u32 token);
 

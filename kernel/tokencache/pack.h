@@ -170,6 +170,17 @@ static inline u32 ds_token_words(u8 type)
 }
 
 /**
+ * ds_token_pack_state - state of a queue pair
+ * @p: packed token of a QP, wide or not
+ *
+ * Return: enum ib_qp_state.
+ */
+static inline u32 ds_token_pack_state(const struct ds_token_pack *p)
+{
+	return (u32)(p->hot >> DS_HOT_STATE_OFF) & ((1u << DS_HOT_STATE_BITS) - 1);
+}
+
+/**
  * ds_token_mr_pages - pages of a memory region, document 001's n_pages
  * @d: of an MR
  *

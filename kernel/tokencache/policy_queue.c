@@ -118,8 +118,9 @@ static bool ds_policy_pass_on(struct ds_policy *p, u32 slot)
 		ds_policy_enqueue(p, slot, ds_policy_last_use(p, slot));
 		return true;
 	}
+	/* In staging, which is short, those who stay would leave no room to others. */
 	if (p->slots[slot].key_high & DS_SLOT_PINNED) {
-		ds_policy_enqueue(p, slot, p->epoch);
+		ds_policy_move(p, slot, true, p->epoch);
 		return true;
 	}
 	return false;

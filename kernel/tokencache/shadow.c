@@ -324,13 +324,12 @@ static void ds_shadow_count_change(struct ds_shadow *s, bool change)
 /* Of those that are not in use. FIFO is taken for one only if it is better than LRU, too. */
 static enum ds_rule ds_shadow_best(struct ds_shadow *s, enum ds_rule rule)
 {
-	u32 i, best = !rule;
+	bool fifo = ds_shadow_is_better(s, DS_RULE_FIFO, DS_RULE_LRU, 0);
+	u32 i, best = rule == DS_RULE_LRU ? DS_RULE_S3FIFO : DS_RULE_LRU;
 
 	for (i = 0; i < DS_RULES; i++)
-		if (i != rule && s->hits[i] >= s->hits[best])
+		if (i != rule && (i != DS_RULE_FIFO || fifo) && s->hits[i] >= s->hits[best])
 			best = i;
-	if (best == DS_RULE_FIFO && !ds_shadow_is_better(s, DS_RULE_FIFO, DS_RULE_LRU, 0))
-		return DS_RULE_LRU;
 	return best;
 }
 

@@ -48,22 +48,21 @@ static u32 shrink_shares(struct ds_cache *c)
 	return moved;
 }
 
-static u64 l2_idle_ns(const struct ds_cache *c)
+u32 ds_change_idle_in_l2(struct ds_cache *c, u64 now)
 {
-	return c->policy.base ? c->policy.base->params.demote_from_l2_idle_ns :
-				DS_POLICY_DEMOTE_FROM_L2_IDLE_NS;
+	u64 idle = c->policy.base ? c->policy.base->params.demote_from_l2_idle_ns :
+				    DS_POLICY_DEMOTE_FROM_L2_IDLE_NS;
+
+	return c->table.l2.pages ? ds_l2_idle(&c->table.l2, now, idle) : DS_L2_NONE;
 }
 
 /* One who was idle in L2 goes home, if there is no room. */
 static bool demote_from_l2(struct ds_cache *c, u64 now)
 {
 	struct ds_cache_change ch = { .count = 0 };
-	u32 slot;
+	u32 slot = ds_change_idle_in_l2(c, now);
 	int ret;
 
-	if (!c->table.l2.pages)
-		return false;
-	slot = ds_l2_idle(&c->table.l2, now, l2_idle_ns(c));
 	if (slot == DS_L2_NONE)
 		return false;
 	ret = ds_change_add(c, &ch, READ_ONCE(ds_l2_slot_of(&c->table.l2, slot)->token), 3, 0);

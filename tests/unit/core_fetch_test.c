@@ -47,17 +47,22 @@ static int allowed(struct ds_fetch *f, u32 requester, u32 token)
 	return ds_token_index(token) % DOMAINS == requester ? 0 : -EACCES;
 }
 
-static void start(u32 l2_pages, u32 prefetch)
+static void start_with(u32 policy, u32 l2_pages, u32 prefetch)
 {
 	u32 i;
 
-	assert_int_equal(ds_cache_init(&cache, TOKENS + 10, CAPACITY, DS_POLICY_DEFAULT, l2_pages,
+	assert_int_equal(ds_cache_init(&cache, TOKENS + 10, CAPACITY, policy, l2_pages,
 				       DS_L2_ANYWHERE), 0);
 	assert_int_equal(ds_fetch_init(&fetch, &cache, allowed, NULL, NULL), 0);
 	assert_int_equal(ds_batch_set(&fetch.batch, DS_L2_PAGE_PREFETCH_SIZE, prefetch * 16), 0);
 	for (i = 0; i < TOKENS; i++)
 		tokens[i] = create(i);
 	memset(posted, 0, sizeof(posted));
+}
+
+static void start(u32 l2_pages, u32 prefetch)
+{
+	start_with(DS_POLICY_DEFAULT, l2_pages, prefetch);
 }
 
 static void stop(void)
@@ -492,9 +497,28 @@ static void random_uses(void **state)
 	stop();
 }
 
+/* Document 001 counts uses: also those that come while a token waits to be fetched. */
+static void misses_that_join_are_uses(void **state)
+{
+	u32 i, most = DS_POLICY_PROMOTE_TO_L1_THRESHOLD;
+
+	(void)state;
+	start_with(DS_POLICY_LITERAL_001, 1, 0);
+	for (i = 0; i < most; i++) {
+		if (i + 1 < most)
+			ds_fetch_miss(&fetch, tokens[2], NULL, 0);
+		ds_fetch_miss(&fetch, tokens[1], NULL, 0);
+	}
+	ds_fetch_work(&fetch, 1000000000, 1);
+	assert_int_equal(tier_of(1), 1);
+	assert_int_equal(tier_of(2), 2);
+	stop();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(misses_that_join_are_uses),
 		TEST(wrong_parameters),
 		TEST(forged_and_ended),
 		TEST(misses_at_home),

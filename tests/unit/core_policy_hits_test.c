@@ -252,6 +252,65 @@ static void used_twice(void **state)
 	assert_true(changes <= 2);
 }
 
+/* A hot set over a scan, beside @pinned that nobody uses. How often it hits, of what it could. */
+static double ratio_beside(u32 pinned, enum ds_rule rule)
+{
+	u32 i, hits = 0, room = CAPACITY - pinned;
+
+	fresh_key = 100000;
+	start(CAPACITY, DS_POLICY_DEFAULT, KEYS);
+	for (i = 0; i < 3 * CAPACITY; i++)
+		use(fresh_key++);
+	for (i = 0; i < pinned; i++) {
+		use(i);
+		ds_policy_pin(&policy, slot_of[i], true);
+	}
+	policy.rule = rule;
+	policy.sampled = 0;
+	ds_policy_set_window(&policy);
+	for (i = 0; i < REQUESTS; i++)
+		hits += use(i % 2 ? fresh_key++ : 1000 + random_below(room / 2));
+	stop();
+	return (double)hits / (REQUESTS / 2);
+}
+
+static void pinned_ones_stand_in_nobodys_way(void **state)
+{
+	enum ds_rule rule;
+	double with, without;
+
+	(void)state;
+	for (rule = 0; rule < DS_RULES; rule++) {
+		without = ratio_beside(0, rule);
+		with = ratio_beside(CAPACITY / 4, rule);
+		print_message("# rule %u: %.4f, beside pinned ones %.4f\n", rule, without, with);
+		assert_true(with > without - 0.02);
+	}
+}
+
+/* A rule whose miniature promises too much is left for another one, not for itself. */
+static void lru_is_not_replaced_by_itself(void **state)
+{
+	struct ds_shadow s;
+	u32 i, forgot = 0, before;
+
+	(void)state;
+	assert_int_equal(ds_shadow_init(&s, 64), 0);
+	ds_shadow_set_guests(&s, 51);
+	for (i = 0; i < 64 * 300; i++) {
+		u64 key = random_below(100) < 25 ? ((u64)1 << 40) + i :
+						   ((u64)1 << 42) + i / 3 + random_below(40);
+
+		before = s.over;
+		if (ds_shadow_access(&s, ds_policy_hash((u32)key * 31), DS_RULE_LRU,
+				     random_below(100) < 30) != DS_RULE_LRU)
+			break;
+		forgot += !s.samples && before > DS_SHADOW_ONE && !s.over;
+	}
+	assert_int_equal(forgot, 0);
+	ds_shadow_destroy(&s);
+}
+
 /* After a change it follows one rule within ten uses a slot, and goes on to. */
 static void settles_after_a_change(void **state)
 {
@@ -306,6 +365,8 @@ int main(void)
 		TEST(zipf_and_loop),
 		TEST(recency),
 		TEST(used_twice),
+		TEST(pinned_ones_stand_in_nobodys_way),
+		TEST(lru_is_not_replaced_by_itself),
 		TEST(settles_after_a_change),
 		TEST(shadow_hears_of_hits),
 	};

@@ -363,8 +363,9 @@ int main(int argc, char **argv) {
     const auto count = static_cast<u32>(std::strtoul(argv[1], nullptr, 10));
     const unsigned long rounds = std::strtoul(argv[2], nullptr, 10);
     Objects objects(count);
-    std::printf("objects %u bytes %zu kernelbytes %zu\n", count, objects.bytes,
-                objects.kernel_bytes);
+    std::printf("objects %u bytes %zu kernelbytes %zu policybytes %zu slots %u\n", count,
+                objects.bytes, objects.kernel_bytes,
+                static_cast<size_t>(ds_policy_bytes(&objects.cache.policy)), l1);
     for (unsigned long round = 1; round <= rounds; round++)
         measure_round(objects, round);
     for (unsigned long round = 1; round <= rounds; round++)

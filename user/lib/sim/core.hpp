@@ -7,6 +7,7 @@ extern "C" {
 #include <tokencache/cache.h>
 #include <tokencache/change.h>
 #include <tokencache/expand.h>
+#include <tokencache/fetch.h>
 #include <tokencache/inline.h>
 #include <tokencache/policy.h>
 #include <tokencache/tune.h>

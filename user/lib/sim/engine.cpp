@@ -146,7 +146,7 @@ void Engine::begin(uint32_t place, uint64_t now) {
     }
     bool write = options_.writes ? random_.below(100, write_stream, place) < *options_.writes
                                  : request.op == Operation::write;
-    if (result_.accesses++ % tick_uses == 0 && cache_->policy.base)
+    if (result_.accesses++ % tick_uses == 0)
         tick(now);
     access({now, request.id, write}, now);
 }
@@ -254,8 +254,14 @@ void Engine::end(uint32_t object, uint64_t now) {
     ds_token_free(&cache_->table, token);
 }
 
-// The policies of document 001 want to know of time.
 void Engine::tick(uint64_t now) {
+    if (cache_->policy.base)
+        tell_load(now);
+    demote_idle(now);
+}
+
+// The policies of document 001 want to know of time, and of the load.
+void Engine::tell_load(uint64_t now) {
     auto per_mille = [](uint64_t part, uint64_t whole) {
         return static_cast<uint32_t>(whole ? std::min<uint64_t>(1000, part * 1000 / whole) : 0);
     };
@@ -281,7 +287,6 @@ void Engine::tick(uint64_t now) {
         if (events_)
             events_->threshold(now, tier, before[tier - 1], after[tier - 1]);
     }
-    demote_idle(now);
 }
 
 RunResult run(const Trace &trace, const RunOptions &options, EventLog *events,

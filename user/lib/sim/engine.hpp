@@ -71,9 +71,7 @@ private:
     };
 
     static Batch &of(ds_batch *batch);
-    uint32_t page(uint32_t token) const;
     int fetch(uint32_t page, std::span<ds_batch_item> items);
-    uint32_t neighbours(uint32_t page, uint32_t token, std::span<uint32_t> tokens) const;
     int install(const ds_batch_item &item);
     void told(Waiter &waiter);
 
@@ -140,6 +138,7 @@ private:
     uint32_t token_of(uint32_t object);
     void end(uint32_t object, uint64_t now);
     void tick(uint64_t now);
+    void tell_load(uint64_t now);
 
     // engine_move.cpp: tokens on their way
     bool promote(uint32_t token, uint64_t now);
@@ -171,13 +170,6 @@ private:
     void answered(uint32_t number, int ret, uint64_t now);
     int stage(uint32_t token, uint64_t now);
 
-    /// The one at home at @p index; 0 if there is none.
-    uint32_t token_at(uint32_t index) const {
-        if (index >= objects_.size())
-            return 0;
-        uint32_t token = tokens_[objects_[index]];
-        return ds_token_index(token) == index ? token : 0;
-    }
     uint32_t bytes_of(uint32_t object) const { return class_of(object).bytes; }
     uint32_t bytes_of_token(uint32_t token) const {
         return bytes_of(objects_[ds_token_index(token)]);

@@ -7,19 +7,15 @@
 #include "sim/engine.hpp"
 
 namespace ds::sim {
-namespace {
-
-constexpr uint32_t of_l2 = 1u << 31;  // in the number of a page
-
-}  // namespace
-
 const ds_batch_ops Batch::ops = {
-    .page = [](ds_batch *b, u32 token) -> u32 { return of(b).page(token); },
+    .page = [](ds_batch *b, u32 token) -> u32 {
+        return ds_fetch_page(of(b).engine_.cache_.get(), token);
+    },
     .fetch = [](ds_batch *b, u32 page, ds_batch_item *items, u32 count) -> int {
         return of(b).fetch(page, {items, count});
     },
     .neighbours = [](ds_batch *b, u32 page, u32 token, u32 *tokens, u32 most) -> u32 {
-        return of(b).neighbours(page, token, {tokens, most});
+        return ds_fetch_neighbours(of(b).engine_.cache_.get(), page, token, tokens, most);
     },
     .install = [](ds_batch *b, const ds_batch_item *item) -> int { return of(b).install(*item); },
     .room = nullptr,
@@ -73,19 +69,8 @@ void Batch::flush(uint64_t now) {
     ds_batch_flush(&held_.batch, now);
 }
 
-// Of L2, or a part of the homes.
-uint32_t Batch::page(uint32_t token) const {
-    u64 word = 0;
-
-    if (ds_token_find(&engine_.cache_->table, token, &word) || ds_word_is_moving(word) ||
-        ds_word_tier(word) == 1)
-        return DS_BATCH_NOWHERE;
-    return ds_word_tier(word) == 2 ? of_l2 | ds_word_l2_slot(word) >> DS_L2_SLOT_BITS
-                                   : ds_token_index(token) / DS_TOKEN_PAGE;
-}
-
 int Batch::fetch(uint32_t page, std::span<ds_batch_item> items) {
-    unsigned tier = page & of_l2 ? 2 : 3;
+    unsigned tier = page & DS_FETCH_L2 ? 2 : 3;
     uint32_t bytes = 0;
 
     if (engine_.model_.saturated(tier, now_))
@@ -98,36 +83,13 @@ int Batch::fetch(uint32_t page, std::span<ds_batch_item> items) {
     return 0;
 }
 
-// The nearest on either side come first.
-uint32_t Batch::neighbours(uint32_t page, uint32_t token, std::span<uint32_t> tokens) const {
-    const ds_l2 &l2 = engine_.cache_->table.l2;
-    bool in_l2 = page & of_l2;
-    uint32_t size = in_l2 ? DS_L2_PAGE_SLOTS : DS_TOKEN_PAGE, found = 0;
-    u64 word = 0;
-
-    ds_token_find(&engine_.cache_->table, token, &word);
-    uint32_t place = in_l2 ? ds_l2_index(ds_word_l2_slot(word)) : ds_token_index(token) % size;
-    auto look_at = [&](uint32_t at) {
-        if (at >= size || found == tokens.size())
-            return;
-        uint32_t other =
-            in_l2 ? l2.pages[page & ~of_l2].slots[at].token : engine_.token_at(page * size + at);
-        if (other && this->page(other) == page)
-            tokens[found++] = other;
-    };
-    for (uint32_t away = 1; away < size && found < tokens.size(); away++) {
-        look_at(place + away);
-        look_at(place - away);
-    }
-    return found;
-}
-
 int Batch::install(const ds_batch_item &item) {
     Engine &engine = engine_;
     u64 word = 0;
 
     if (ds_token_find(&engine.cache_->table, item.token, &word) || !ds_word_same(word, item.word))
         return -ESTALE;
+    ds_cache_used(engine.cache_.get(), item.token, item.joined);
     uint32_t number = engine.begin_change(item.token);
     if (number == Engine::none)
         return -EPERM;

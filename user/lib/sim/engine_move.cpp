@@ -69,20 +69,16 @@ uint32_t Engine::begin_change(uint32_t token) {
 void Engine::demote_idle(uint64_t now) {
     ds_cache *cache = cache_.get();
     uint32_t l1_slot = ds_policy_idle(&cache->policy);
-    uint32_t l2_slot =
-        cache->table.l2.pages
-            ? ds_l2_idle(&cache->table.l2, now, cache->policy.base->params.demote_from_l2_idle_ns)
-            : DS_L2_NONE;
+    uint32_t l2_slot = ds_change_idle_in_l2(cache, now);
 
     for (unsigned tier = 1; tier <= 2; tier++) {
+        if (tier == 1 ? l1_slot == DS_POLICY_NONE : l2_slot == DS_L2_NONE)
+            continue;
         uint32_t number = new_change();
         Change &change = changes_[number];
-        int rc = -ENOSPC;
-        if (tier == 1 && l1_slot != DS_POLICY_NONE)
-            rc = ds_change_vacate(cache, &change.moves, l1_slot);
-        else if (tier == 2 && l2_slot != DS_L2_NONE)
-            rc = ds_change_add(cache, &change.moves,
-                               ds_l2_slot_of(&cache->table.l2, l2_slot)->token, 3, 0);
+        int rc = tier == 1 ? ds_change_vacate(cache, &change.moves, l1_slot)
+                           : ds_change_add(cache, &change.moves,
+                                           ds_l2_slot_of(&cache->table.l2, l2_slot)->token, 3, 0);
         if (rc || !change.moves.count) {
             ds_change_end(cache, &change.moves, rc);
             free_changes_.push_back(number);

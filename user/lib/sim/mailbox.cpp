@@ -21,7 +21,7 @@ const ds_expand_ops Mailbox::ops = {
         return of(b).engine_.stage(token, of(b).now_);
     },
     .neighbours = [](ds_expand *b, u32 page, u32 token, u32 *tokens, u32 most) -> u32 {
-        return of(b).neighbours(page, token, {tokens, most});
+        return ds_fetch_neighbours(of(b).engine_.cache_.get(), page, token, tokens, most);
     },
 };
 
@@ -144,28 +144,8 @@ int Mailbox::locate(uint32_t token, uint32_t offset, uint32_t *page) const {
 
     if (int rc = ds_token_find(&engine_.cache_->table, token, &word); rc)
         return rc;
-    *page = offset / DS_TOKEN_PAGE;
+    *page = offset / DS_FETCH_HOME_PAGE;
     return offset == ds_token_index(token) ? 0 : -ESTALE;
-}
-
-// The nearest on either side come first.
-uint32_t Mailbox::neighbours(uint32_t page, uint32_t token, std::span<uint32_t> tokens) const {
-    uint32_t place = ds_token_index(token) % DS_TOKEN_PAGE, found = 0;
-
-    auto look_at = [&](uint32_t at) {
-        u64 word = 0;
-        if (at >= DS_TOKEN_PAGE || found == tokens.size())
-            return;
-        uint32_t other = engine_.token_at(page * DS_TOKEN_PAGE + at);
-        if (other && !ds_token_find(&engine_.cache_->table, other, &word) &&
-            !ds_word_is_moving(word) && ds_word_tier(word) == 3)
-            tokens[found++] = other;
-    };
-    for (uint32_t away = 1; away < DS_TOKEN_PAGE && found < tokens.size(); away++) {
-        look_at(place + away);
-        look_at(place - away);
-    }
-    return found;
 }
 
 // ---- the engine's part ----
