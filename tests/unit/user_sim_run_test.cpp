@@ -130,6 +130,20 @@ void blocking_waits(void **) {
     assert_int_equal(r.pcie.operations, 1);
 }
 
+// Where no two requests meet, both modes do the same: who waits for its own move uses it once.
+void blocking_counts_a_use_once(void **) {
+    const Trace trace = zipf(500, 20'000, 0.5);
+    RunOptions options = simple();
+    options.l1 = 64;
+    options.rate = 0.001;
+    RunResult optimistic = run(trace, options);
+    options.mode = Mode::blocking;
+    RunResult blocking = run(trace, options);
+    assert_true(optimistic.found[1] > 0);
+    assert_int_equal(blocking.found[1], optimistic.found[1]);
+    assert_int_equal(blocking.moved[1], optimistic.moved[1]);
+}
+
 void a_write_spoils_a_copy(void **) {
     RunOptions options = simple();
     options.rate = 1000 / 1200.0;
@@ -555,6 +569,7 @@ int main() {
         cmocka_unit_test(no_request_at_all),
         cmocka_unit_test(a_miss_and_a_move),
         cmocka_unit_test(blocking_waits),
+        cmocka_unit_test(blocking_counts_a_use_once),
         cmocka_unit_test(a_write_spoils_a_copy),
         cmocka_unit_test(writes_without_end_abort_a_move),
         cmocka_unit_test(what_is_dirty_is_written_home),

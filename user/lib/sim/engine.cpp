@@ -170,7 +170,7 @@ void Engine::access(const Ask &ask, uint64_t now) {
     unsigned tier = touch(token, ask.write);
     result_.found[tier]++;
     if (tier != 1 && promote(token, now) && cache_->table.blocking)
-        wait(ask, change_of(token));
+        wait(ask, change_of(token), true);
     else
         serve(ask, tier, now);
 }
@@ -188,6 +188,13 @@ unsigned Engine::touch(uint32_t token, bool write) {
     return static_cast<unsigned>(tier);
 }
 
+unsigned Engine::tier_of(uint32_t token) {
+    u64 word = 0;
+
+    ds_token_find(&cache_->table, token, &word);
+    return ds_word_tier(word);
+}
+
 void Engine::serve(const Ask &ask, unsigned tier, uint64_t now) {
     uint64_t done = model_.access(tier, ask.write, bytes_of(ask.object), now);
 
@@ -202,7 +209,8 @@ void Engine::served(const Ask &ask, uint64_t done) {
     arrivals_.done(done);
 }
 
-void Engine::wait(const Ask &ask, uint32_t change) {
+// @p used: it has used the token, and only waits for what it brings about.
+void Engine::wait(const Ask &ask, uint32_t change, bool used) {
     uint32_t waiter = free_waiter_;
 
     if (waiter == none) {
@@ -211,7 +219,7 @@ void Engine::wait(const Ask &ask, uint32_t change) {
     } else {
         free_waiter_ = waiters_[waiter].next;
     }
-    waiters_[waiter] = {ask, changes_[change].waiters};
+    waiters_[waiter] = {ask, changes_[change].waiters, used};
     changes_[change].waiters = waiter;
     result_.waits++;
 }

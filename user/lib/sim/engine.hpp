@@ -104,6 +104,7 @@ private:
     struct Waiter {
         Ask ask;
         uint32_t next;
+        bool used;
     };
     /// Tokens on their way, as the core moves them together: each comes to the slot that the one
     /// before it leaves. The last one was asked for, or is idle.
@@ -132,9 +133,10 @@ private:
     void begin(uint32_t place, uint64_t now);
     void access(const Ask &ask, uint64_t now);
     unsigned touch(uint32_t token, bool write);
+    unsigned tier_of(uint32_t token);
     void serve(const Ask &ask, unsigned tier, uint64_t now);
     void served(const Ask &ask, uint64_t done);
-    void wait(const Ask &ask, uint32_t change);
+    void wait(const Ask &ask, uint32_t change, bool used = false);
     uint32_t token_of(uint32_t object);
     void end(uint32_t object, uint64_t now);
     void tick(uint64_t now);

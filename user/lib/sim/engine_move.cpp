@@ -242,7 +242,8 @@ void Engine::wake(uint32_t waiters, uint64_t now) {
         Waiter waiter = waiters_[first];
         waiters_[first].next = free_waiter_;
         free_waiter_ = std::exchange(first, waiter.next);
-        serve(waiter.ask, touch(tokens_[waiter.ask.object], waiter.ask.write), now);
+        uint32_t token = tokens_[waiter.ask.object];
+        serve(waiter.ask, waiter.used ? tier_of(token) : touch(token, waiter.ask.write), now);
     }
 }
 
