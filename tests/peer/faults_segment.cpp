@@ -114,6 +114,10 @@ const SegmentFault faults[] = {
     {"chunk_shift 31", EPROTO, shift(31)},
     {"chunk_shift 64", EPROTO, shift(64)},
     {"chunk_shift 2^32 - 1", EPROTO, shift(0xffffffff)},
+    {"so short chunks that they would take many tokens", EPROTO, head([](ds_seg_keys &h) {
+         h.length = 16 * mebi;
+         h.chunk_shift = 12;
+     })},
     {"fewer chunks than keys", EPROTO, shift(22)},
     {"count 0", EPROTO, count(0, 0)},
     {"count 0 with keys", EPROTO, count(0, 2)},
