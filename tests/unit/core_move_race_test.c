@@ -4,10 +4,13 @@
  * tier to tier and back without an end.
  *
  * A token's number of posted requests is its sequence: writers add to it, and no reader may
- * see it go back. In the end it is what was added: no update is lost. That it is the token
- * that was asked for is seen by its number. Words go through all versions many times.
+ * see it go back, nor miss what he has added himself. In the end it is what was added: no
+ * update is lost. That it is the token that was asked for is seen by its number. Words go
+ * through all versions many times. Every fourth token is an MR, which has no such field: both
+ * its words say which one it is.
  *
- * DS_TEST_STEPS: reads and writes of all threads, for each of both modes.
+ * DS_TEST_STEPS: reads and writes of all threads that were done and checked, for each of both
+ * modes. What was refused, or could not be checked, is counted apart.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -24,15 +27,19 @@
 #include "tokencache/table.h"
 
 enum { TOKENS = 16, SLOTS = 6, L2_PAGES = 2, L2_SLOTS = 7, USERS = 3, MOVERS = 2, NO_SLOT = -1 };
+enum { REFUSED_MAX = 1000000 };	/* in a row: nothing moves any more */
 
 struct user {
 	pthread_t thread;
 	u64 steps;
 	u32 random;
-	u16 seen[TOKENS];
+	u16 seen[TOKENS];	/* and what this user has added since */
 	u64 when[TOKENS];	/* all writes of all users, before it was seen */
 	u64 added[TOKENS];
-	u64 reads, found, writes, refused, late;
+	u64 reads, found, writes;	/* done and checked */
+	u64 own;		/* writes after which the same user read at once */
+	u64 refused, in_a_row;
+	u64 late;		/* reads that could not be checked */
 };
 
 static struct ds_token_table table;
@@ -100,6 +107,41 @@ static bool find_one(u32 token, struct ds_token_desc *d)
 	return ds_l1_find(&table.l1, token, &p) != DS_L1_NONE && !ds_token_unpack(&p, NULL, d);
 }
 
+static bool is_mr(u32 i)
+{
+	return i % 4 == 3;
+}
+
+static struct ds_token_desc object(u32 i)
+{
+	struct ds_token_desc d;
+
+	memset(&d, 0, sizeof(d));
+	if (is_mr(i)) {
+		d.type = DS_TOKEN_MR;
+		d.mr.lkey = i + 1;
+		d.mr.page_shift = 12;
+		d.mr.iova = (u64)(i + 1) << 40;
+		d.mr.pd = i;
+	} else {
+		d.type = DS_TOKEN_QP;
+		d.qp.number = i + 1;
+		d.qp.scq = i;
+		d.qp.srq = i & 1;	/* in the high half of the first word */
+	}
+	return d;
+}
+
+/* But for what is posted. */
+static bool is_object(u32 i, const struct ds_token_desc *d)
+{
+	if (d->type != (is_mr(i) ? DS_TOKEN_MR : DS_TOKEN_QP))
+		return false;
+	if (is_mr(i))
+		return d->mr.lkey == i + 1 && d->mr.iova == (u64)(i + 1) << 40 && d->mr.pd == i;
+	return d->qp.number == i + 1 && d->qp.scq == i && d->qp.srq == (i & 1);
+}
+
 /* That are complete. */
 static u64 writes_of_all(void)
 {
@@ -111,21 +153,34 @@ static u64 writes_of_all(void)
 	return writes;
 }
 
+/* Was it refused as it may be? Then others are to go on. */
+static void refused(struct user *u, int ret)
+{
+	if (ret != -EAGAIN)
+		count(&wrong);
+	u->refused++;
+	u->in_a_row++;
+	sched_yield();
+}
+
 /*
  * A sequence of 16 bits comes round: who was stopped while so many wrote cannot tell. @before:
  * all writes before it was read.
  */
 static void look_at(struct user *u, u32 i, const struct ds_token_desc *d, u64 before)
 {
-	bool late = writes_of_all() + USERS - u->when[i] > INT16_MAX;
+	bool late = !is_mr(i) && writes_of_all() + USERS - u->when[i] > INT16_MAX;
 
-	if (d->qp.number != i + 1 || d->qp.scq != i || d->qp.srq != (i & 1) ||
-	    (!late && (s16)(d->qp.posted - u->seen[i]) < 0))
+	u->in_a_row = 0;
+	if (!is_object(i, d) ||
+	    (!is_mr(i) && !late && (s16)(d->qp.posted - u->seen[i]) < 0))
 		count(&wrong);
+	u->late += late;
+	u->reads += !late;
+	if (is_mr(i))
+		return;
 	u->seen[i] = d->qp.posted;
 	u->when[i] = before;
-	u->late += late;
-	u->reads++;
 }
 
 static void read_one(struct user *u, u32 i)
@@ -141,10 +196,7 @@ static void read_one(struct user *u, u32 i)
 	}
 	ret = ds_token_get(&table, tokens[i], &d);
 	if (ret) {
-		u->refused += ret == -EAGAIN;
-		if (ret != -EAGAIN)
-			count(&wrong);
-		sched_yield();
+		refused(u, ret);
 		return;
 	}
 	look_at(u, i, &d, before);
@@ -153,33 +205,35 @@ static void read_one(struct user *u, u32 i)
 	ds_token_put(&table, tokens[i]);
 }
 
-static void write_one(struct user *u, u32 i)
+/* Nobody who reads it from now on sees less than this user had seen, and one more. */
+static bool write_one(struct user *u, u32 i)
 {
 	int ret = ds_token_add_posted(&table, tokens[i], 1);
 
 	if (ret) {
-		u->refused += ret == -EAGAIN;
-		if (ret != -EAGAIN)
-			count(&wrong);
-		sched_yield();
-		return;
+		refused(u, ret);
+		return false;
 	}
+	u->in_a_row = 0;
 	u->added[i]++;
+	u->seen[i]++;
 	WRITE_ONCE(u->writes, u->writes + 1);
+	return true;
 }
 
 static void *user(void *arg)
 {
 	struct user *u = arg;
-	u64 i;
 
-	for (i = 0; i < u->steps; i++) {
-		u32 r = next_random(&u->random);
+	while (u->reads + u->writes < u->steps && u->in_a_row < REFUSED_MAX) {
+		u32 r = next_random(&u->random), i = r % TOKENS;
 
-		if (r >> 8 & 1)
-			write_one(u, r % TOKENS);
-		else
-			read_one(u, r % TOKENS);
+		if (is_mr(i) || !(r >> 8 & 1)) {
+			read_one(u, i);
+		} else if (write_one(u, i) && !(r >> 9 & 3)) {
+			u->own++;
+			read_one(u, i);
+		}
 	}
 	return NULL;
 }
@@ -240,7 +294,7 @@ static void *mover(void *arg)
 	return NULL;
 }
 
-/* As if there were many of each of both kinds of tokens. */
+/* As if there were many of each kind of tokens. */
 static void crowd(u64 fixed)
 {
 	u32 i;
@@ -259,13 +313,8 @@ static void begin(void)
 	for (free_count = 0; free_count < SLOTS; free_count++)
 		free_slots[free_count] = free_count;
 	for (i = 0; i < TOKENS; i++) {
-		struct ds_token_desc d;
+		struct ds_token_desc d = object(i);
 
-		memset(&d, 0, sizeof(d));
-		d.type = DS_TOKEN_QP;
-		d.qp.number = i + 1;
-		d.qp.scq = i;
-		d.qp.srq = i & 1;	/* in the high half of the first word */
 		assert_int_equal(ds_token_create(&table, &d, &tokens[i]), 0);
 		crowd(*ds_token_home_of(&table, tokens[i]));
 	}
@@ -294,7 +343,9 @@ static void end(void)
 		in_l1 += ds_word_tier(word) == 1;
 		in_l2 += ds_word_tier(word) == 2;
 		assert_int_equal(ds_token_get(&table, tokens[i], &d), 0);
-		assert_int_equal(d.qp.posted, (u16)added);
+		assert_true(is_object(i, &d));
+		if (!is_mr(i))
+			assert_int_equal(d.qp.posted, (u16)added);
 		ds_token_put(&table, tokens[i]);
 		assert_int_equal(ds_token_revoke(&table, tokens[i], NULL), 0);
 		ds_token_free(&table, tokens[i]);
@@ -306,39 +357,54 @@ static void end(void)
 	assert_int_equal(ds_token_table_destroy(&table), 0);
 }
 
-static void users_against_movers(bool blocking)
+/* What all have done, in @sum. */
+static void run(u64 steps, struct user *sum)
 {
-	const char *steps = getenv("DS_TEST_STEPS");
-	u64 each = (steps ? strtoull(steps, NULL, 0) : 3000000) / USERS, reads = 0, found = 0, writes = 0, refused = 0, late = 0;
 	pthread_t movers[MOVERS];
 	uintptr_t i;
 
-	begin();
-	table.blocking = blocking;
 	memset(users, 0, sizeof(users));
+	memset(sum, 0, sizeof(*sum));
 	for (i = 0; i < MOVERS; i++)
 		assert_int_equal(pthread_create(&movers[i], NULL, mover, (void *)(i + 100)), 0);
 	for (i = 0; i < USERS; i++) {
-		users[i].steps = each;
+		users[i].steps = steps / USERS + (i < steps % USERS);
 		users[i].random = (u32)i + 1;
 		assert_int_equal(pthread_create(&users[i].thread, NULL, user, &users[i]), 0);
 	}
 	for (i = 0; i < USERS; i++) {
 		pthread_join(users[i].thread, NULL);
-		reads += users[i].reads;
-		found += users[i].found;
-		writes += users[i].writes;
-		refused += users[i].refused;
-		late += users[i].late;
+		sum->reads += users[i].reads;
+		sum->found += users[i].found;
+		sum->writes += users[i].writes;
+		sum->own += users[i].own;
+		sum->refused += users[i].refused;
+		sum->late += users[i].late;
 	}
 	WRITE_ONCE(stop, true);
 	for (i = 0; i < MOVERS; i++)
 		pthread_join(movers[i], NULL);
-	print_message("# %llu reads, %llu of them without the directory, %llu writes, %llu gave up, %llu late; moves %llu %llu %llu %llu %llu %llu, %llu given up\n",
-		      reads, found, writes, refused, late, moves[1][2], moves[1][3], moves[2][1], moves[2][3],
-		      moves[3][1], moves[3][2], spoiled);
+}
+
+static void users_against_movers(bool blocking)
+{
+	const char *given = getenv("DS_TEST_STEPS");
+	u64 steps = given ? strtoull(given, NULL, 0) : 3000000;
+	struct user sum;
+	u32 i;
+
+	begin();
+	table.blocking = blocking;
+	run(steps, &sum);
+	print_message("# %llu checked: %llu reads, %llu of them without the directory, %llu writes, %llu of them read again at once; %llu refused, %llu late; moves %llu %llu %llu %llu %llu %llu, %llu given up\n",
+		      sum.reads + sum.writes, sum.reads, sum.found, sum.writes, sum.own, sum.refused,
+		      sum.late, moves[1][2], moves[1][3], moves[2][1], moves[2][3], moves[3][1],
+		      moves[3][2], spoiled);
 	assert_int_equal(wrong, 0);
-	assert_true(reads > each && writes > each && found > 100 && late < reads / 10);
+	/* The last write of each may have been read, too. */
+	assert_in_range(sum.reads + sum.writes, steps, steps + USERS);
+	assert_true(sum.reads > steps / 2 && sum.writes > steps / 5 && sum.own > sum.writes / 5);
+	assert_true(sum.found > steps / 100 && sum.late < steps / 10 && sum.refused < steps / 5);
 	for (i = 0; i < 9; i++)
 		assert_true(i % 4 == 0 || moves[i / 3 + 1][i % 3 + 1] > 0);
 	assert_true(l2_pages > 0);
