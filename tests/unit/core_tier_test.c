@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The token cache with L2: who is sent where, at once and in two halves, by itself and as time
- * passes; what is pinned; and that each token is what it is wherever it is.
+ * The token cache with L2: who is sent where, at once and in two halves; what is pinned; and
+ * that each token is what it is wherever it is. core_tier_001_test has the rules of document 001.
  */
 #include "core_tier.h"
 
@@ -440,109 +440,6 @@ static void pinned(void **state)
 	stop();
 }
 
-/* ---- the rules of document 001 ---- */
-
-static const struct ds_policy_load no_load;
-
-static void tick(u64 now, u32 budget)
-{
-	ds_cache_tick(&cache, now, 0, &no_load, budget);
-}
-
-static void promotion_001(void **state)
-{
-	u32 i;
-
-	(void)state;
-	start(DS_POLICY_LITERAL_001, 1);
-	for (i = 1; i < DS_POLICY_PROMOTE_TO_L2_THRESHOLD; i++) {
-		use(1);
-		assert_int_equal(tier_of(1), 3);
-	}
-	use(1);
-	assert_int_equal(tier_of(1), 2);
-	for (i++; i < DS_POLICY_PROMOTE_TO_L1_THRESHOLD; i++) {
-		use(1);
-		assert_int_equal(tier_of(1), 2);
-	}
-	use(1);
-	assert_int_equal(tier_of(1), 1);
-	assert_int_equal(cache.table.l2.used, 0);
-	stop();
-}
-
-/* From home to L1 at once, if L2 has no room for it. */
-static void promotion_001_direct(void **state)
-{
-	u32 i;
-
-	(void)state;
-	start(DS_POLICY_LITERAL_001, 0);
-	for (i = 0; i < DS_POLICY_PROMOTE_TO_L1_THRESHOLD; i++) {
-		assert_int_equal(tier_of(1), 3);
-		use(1);
-	}
-	assert_int_equal(tier_of(1), 1);
-	assert_int_equal(cache.moved[3][1], 1);
-	stop();
-}
-
-/* From L1 to L2 after 1 ms without a use, from L2 only if that is full. */
-static void demotion_001(void **state)
-{
-	u64 now = 1 << 20;
-	u32 i, n;
-
-	(void)state;
-	start(DS_POLICY_LITERAL_001, 1);
-	tick(now, 4);
-	for (i = 0; i < 20; i++)
-		for (n = 0; n < DS_POLICY_PROMOTE_TO_L1_THRESHOLD; n++)
-			use(i);
-	post(7);
-	for (i = 0; i < 20; i++)
-		assert_int_equal(tier_of(i), 1);
-	tick(now + 900000, 100);
-	for (i = 0; i < 20; i++)
-		assert_int_equal(tier_of(i), 1);
-	for (i = 0; i < 10; i++)
-		use(i);
-	tick(now + 1200000, 3);
-	for (i = 10, n = 0; i < 20; i++)
-		n += tier_of(i) == 2;
-	assert_int_equal(n, 3);		/* as many as it may */
-	tick(now + 1200000, 100);
-	for (i = 0; i < 20; i++)
-		assert_int_equal(tier_of(i), i < 10 ? 1 : 2);
-	assert_int_equal(cache.policy.forgotten, 10);	/* their places are free */
-	use(7);
-	use(17);
-	/* Idle, but in nobody's way. */
-	for (n = 1; n < 20; n++)
-		tick(now + n * 11000000, 100);
-	for (i = 0; i < 20; i++)
-		assert_int_equal(tier_of(i), 2);
-	/* All others are used enough for L2. */
-	for (i = 20; i < TOKENS; i++)
-		for (n = 0; n < DS_POLICY_PROMOTE_TO_L2_THRESHOLD; n++)
-			use(i);
-	assert_true(cache.moved[2][3] > 0);
-	n = cache.table.l2.used;
-	tick(now + 300000000, 100);
-	assert_int_equal(cache.table.l2.used, n);
-	for (i = 0; i < TOKENS; i++)
-		if (tier_of(i) == 2 && i % 2)
-			use(i);
-	tick(now + 309000000, 100);
-	assert_int_equal(cache.table.l2.used, n);
-	tick(now + 311000000, 1000);
-	assert_in_range(cache.table.l2.used, 1, n - 100);
-	assert_false(cache.table.l2.crowded);
-	for (i = 0; i < TOKENS; i++)
-		get(i);
-	stop();
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -558,9 +455,6 @@ int main(void)
 		TEST(l1_cannot_go),
 		TEST(pinned_after_all),
 		TEST(pinned),
-		TEST(promotion_001),
-		TEST(promotion_001_direct),
-		TEST(demotion_001),
 	};
 
 	return cmocka_run_group_tests_name("core_tier", tests, NULL, NULL);

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The token cache with L2 by the rules of document 001: who comes up when, in one step or two, and
+ * who goes down as time passes, which from L2 is so with the default policy, too.
+ */
+#include "core_tier.h"
+
+static const struct ds_policy_load no_load;
+
+static void tick(u64 now, u32 budget)
+{
+	ds_cache_tick(&cache, now, 0, &no_load, budget);
+}
+
+static void promotion_001(void **state)
+{
+	u32 i;
+
+	(void)state;
+	start(DS_POLICY_LITERAL_001, 1);
+	for (i = 1; i < DS_POLICY_PROMOTE_TO_L2_THRESHOLD; i++) {
+		use(1);
+		assert_int_equal(tier_of(1), 3);
+	}
+	use(1);
+	assert_int_equal(tier_of(1), 2);
+	for (i++; i < DS_POLICY_PROMOTE_TO_L1_THRESHOLD; i++) {
+		use(1);
+		assert_int_equal(tier_of(1), 2);
+	}
+	use(1);
+	assert_int_equal(tier_of(1), 1);
+	assert_int_equal(cache.table.l2.used, 0);
+	stop();
+}
+
+/* ---- from home to L1 at once ---- */
+
+static void promotion_without_l2(void **state)
+{
+	u32 i;
+
+	(void)state;
+	start(DS_POLICY_LITERAL_001, 0);
+	for (i = 0; i < DS_POLICY_PROMOTE_TO_L1_THRESHOLD; i++) {
+		assert_int_equal(tier_of(1), 3);
+		use(1);
+	}
+	assert_int_equal(tier_of(1), 1);
+	assert_int_equal(cache.moved[3][1], 1);
+	stop();
+}
+
+static void set_thresholds(u32 to_l1, u32 to_l2)
+{
+	struct ds_policy_params params = cache.policy.base->params;
+
+	params.promote_to_l1_threshold = to_l1;
+	params.promote_to_l2_threshold = to_l2;
+	assert_int_equal(ds_policy_set_params(&cache.policy, &params), 0);
+}
+
+/* L2 has room, but wants it no sooner than L1 does. */
+static void promotion_past_l2(void **state)
+{
+	u32 i, mode;
+
+	(void)state;
+	for (mode = DS_POLICY_LITERAL_001; mode <= DS_POLICY_ADAPTIVE_001; mode++) {
+		start(mode, 1);
+		set_thresholds(4, 4);
+		for (i = 0; i < 4; i++) {
+			assert_int_equal(tier_of(1), 3);
+			use(1);
+		}
+		assert_int_equal(tier_of(1), 1);
+		assert_int_equal(cache.moved[3][1], 1);
+		assert_int_equal(cache.moved[3][2] + cache.moved[2][1], 0);
+		assert_int_equal(cache.table.l2.used, 0);
+		stop();
+	}
+}
+
+static void fill_l2(bool pin)
+{
+	u32 i;
+
+	for (i = TOKENS - DS_L2_MIXED_SLOTS; i < TOKENS; i++) {
+		assert_int_equal(ds_cache_stage(&cache, tokens[i]), 0);
+		if (pin)
+			assert_int_equal(ds_cache_pin(&cache, tokens[i], true), 0);
+	}
+	assert_int_equal(cache.table.l2.used, DS_L2_MIXED_SLOTS);
+}
+
+/* L2 wants it long before, but nobody leaves that. */
+static void promotion_past_a_full_l2(void **state)
+{
+	u32 i, in[4];
+
+	(void)state;
+	start(DS_POLICY_LITERAL_001, 1);
+	fill_l2(true);
+	for (i = 0; i < DS_POLICY_PROMOTE_TO_L1_THRESHOLD; i++) {
+		assert_int_equal(tier_of(1), 3);
+		use(1);
+	}
+	assert_int_equal(tier_of(1), 1);
+	assert_int_equal(cache.moved[3][1], 1);
+	assert_int_equal(cache.moved[2][1] + cache.moved[2][3], 0);
+	check_all(in);
+	assert_int_equal(in[1], 1);
+	assert_int_equal(in[2], DS_L2_MIXED_SLOTS);
+	stop();
+}
+
+/* L1 is full, too: its victim goes to L2, and L2's home. */
+static void promotion_with_all_full(void **state)
+{
+	u32 i, in[4];
+
+	(void)state;
+	start(DS_POLICY_ADAPTIVE_001, 1);
+	set_thresholds(2, 2);
+	fill_l2(false);
+	for (i = 0; i < 2 * CAPACITY; i++) {
+		use(i);
+		if (tier_of(i) == 3)	/* else others' uses were counted as its own */
+			use(i);
+		assert_int_equal(tier_of(i), 1);
+	}
+	assert_int_equal(cache.moved[3][1], 2 * CAPACITY);
+	assert_int_equal(cache.moved[1][2], CAPACITY);
+	assert_int_equal(cache.moved[2][3], CAPACITY);
+	assert_int_equal(cache.moved[1][3], 0);
+	assert_int_equal(cache.moved[3][2], DS_L2_MIXED_SLOTS);	/* by fill_l2() */
+	check_all(in);
+	assert_int_equal(in[1], CAPACITY);
+	assert_int_equal(in[2], DS_L2_MIXED_SLOTS);
+	stop();
+}
+
+/* ---- as time passes ---- */
+
+/* From L1 to L2 after 1 ms without a use, from L2 only if that is full. */
+static void demotion_001(void **state)
+{
+	u64 now = 1 << 20;
+	u32 i, n;
+
+	(void)state;
+	start(DS_POLICY_LITERAL_001, 1);
+	tick(now, 4);
+	for (i = 0; i < 20; i++)
+		for (n = 0; n < DS_POLICY_PROMOTE_TO_L1_THRESHOLD; n++)
+			use(i);
+	post(7);
+	for (i = 0; i < 20; i++)
+		assert_int_equal(tier_of(i), 1);
+	tick(now + 900000, 100);
+	for (i = 0; i < 20; i++)
+		assert_int_equal(tier_of(i), 1);
+	for (i = 0; i < 10; i++)
+		use(i);
+	tick(now + 1200000, 3);
+	for (i = 10, n = 0; i < 20; i++)
+		n += tier_of(i) == 2;
+	assert_int_equal(n, 3);		/* as many as it may */
+	tick(now + 1200000, 100);
+	for (i = 0; i < 20; i++)
+		assert_int_equal(tier_of(i), i < 10 ? 1 : 2);
+	assert_int_equal(cache.policy.forgotten, 10);	/* their places are free */
+	use(7);
+	use(17);
+	/* Idle, but in nobody's way. */
+	for (n = 1; n < 20; n++)
+		tick(now + n * 11000000, 100);
+	for (i = 0; i < 20; i++)
+		assert_int_equal(tier_of(i), 2);
+	/* All others are used enough for L2. */
+	for (i = 20; i < TOKENS; i++)
+		for (n = 0; n < DS_POLICY_PROMOTE_TO_L2_THRESHOLD; n++)
+			use(i);
+	assert_true(cache.moved[2][3] > 0);
+	n = cache.table.l2.used;
+	tick(now + 300000000, 100);
+	assert_int_equal(cache.table.l2.used, n);
+	for (i = 0; i < TOKENS; i++)
+		if (tier_of(i) == 2 && i % 2)
+			use(i);
+	tick(now + 309000000, 100);
+	assert_int_equal(cache.table.l2.used, n);
+	tick(now + 311000000, 1000);
+	assert_in_range(cache.table.l2.used, 1, n - 100);
+	assert_false(cache.table.l2.crowded);
+	for (i = 0; i < TOKENS; i++)
+		get(i);
+	stop();
+}
+
+/* From L2 as above, though the policy has no parameters; never from L1. */
+static void demotion_default(void **state)
+{
+	u64 now = 1 << 20, idle = DS_POLICY_DEMOTE_FROM_L2_IDLE_NS;
+	u32 i, left, in[4], tier[TOKENS];
+
+	(void)state;
+	start(DS_POLICY_DEFAULT, 1);
+	assert_null(cache.policy.base);
+	for (i = 0; i < CAPACITY + 200; i++)	/* too few for a page of their own */
+		use(i);
+	assert_true(cache.table.l2.used > 0);
+	for (i = 0; i < 5; i++, now += 2 * idle)	/* in nobody's way */
+		assert_int_equal(ds_cache_tick(&cache, now, 0, &no_load, 100), 0);
+	for (i = 0; i < TOKENS; i++)
+		use(i);
+	for (i = 0; i < TOKENS; i++)
+		tier[i] = get(i);
+	assert_int_equal(cache.table.l2.used, DS_L2_MIXED_SLOTS);
+	assert_int_equal(ds_cache_tick(&cache, now, 0, &no_load, 100), 0);
+	for (i = 1; i < TOKENS; i += 2)
+		get(i);
+	assert_int_equal(ds_cache_tick(&cache, now + idle - 1, 0, &no_load, 100), 0);
+	left = ds_cache_tick(&cache, now + idle, 0, &no_load, 1000);
+	assert_in_range(left, 100, DS_L2_MIXED_SLOTS / 2);
+	assert_false(cache.table.l2.crowded);
+	for (i = 0; i < TOKENS; i++)
+		if (i % 2 || tier[i] != 2)
+			assert_int_equal(tier_of(i), tier[i]);
+	check_all(in);
+	assert_int_equal(in[2], DS_L2_MIXED_SLOTS - left);
+	/* There is room again. */
+	assert_int_equal(ds_cache_tick(&cache, now + 5 * idle, 0, &no_load, 1000), 0);
+	stop();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(promotion_001),
+		TEST(promotion_without_l2),
+		TEST(promotion_past_l2),
+		TEST(promotion_past_a_full_l2),
+		TEST(promotion_with_all_full),
+		TEST(demotion_001),
+		TEST(demotion_default),
+	};
+
+	return cmocka_run_group_tests_name("core_tier_001", tests, NULL, NULL);
+}
