@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Packed tokens: nothing is cut off, each field at its ends, and random objects there and back. */
+/*
+ * Packed tokens: nothing is cut off, each field at its ends and where it belongs, and random
+ * objects there and back.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -171,6 +174,94 @@ static void bad_objects(void **state)
 	assert_int_equal(ds_token_check(&d), -EINVAL);
 }
 
+/* ---- words by the layout that pack.h has, made by hand ---- */
+
+static void expect_words(const struct ds_token_desc *d, u64 fixed, u64 hot)
+{
+	struct ds_token_pack p;
+	struct ds_token_desc back;
+
+	assert_int_equal(ds_token_pack(d, &p), 0);
+	assert_int_equal(p.fixed, fixed);
+	assert_int_equal(p.hot, hot);
+	p = (struct ds_token_pack){ fixed, hot };
+	assert_int_equal(ds_token_unpack(&p, NULL, &back), 0);
+	assert_memory_equal(&back, d, sizeof(back));
+}
+
+/* Layout 1 is narrow; so the lowest digit of the high half is 4 and the type. */
+static void golden_words(void **state)
+{
+	struct ds_token_desc d;
+
+	(void)state;
+	d = object(DS_TOKEN_PD);
+	d.pd.number = 0x89abcdef;
+	d.pd.domain = 0x1234;
+	expect_words(&d, 0x0001234489abcdef, 0);
+
+	/* Entries at bit 4 of the high half, flags at bit 27. */
+	d = object(DS_TOKEN_CQ);
+	d.cq.number = 0xabcdef;
+	d.cq.vector = 0x12;
+	d.cq.entries = 0x123456;
+	d.cq.flags = 2;
+	expect_words(&d, 0x1123456612abcdef, 0);
+
+	/* Access at bit 4, the remote key is the local one (1) at 15, 21 - 12 at 17, pages at 21. */
+	d = object(DS_TOKEN_MR);
+	d.mr.lkey = 0x89abcdef;
+	d.mr.rkey = 0x89abcdef;
+	d.mr.access = 0x1002a5;		/* relaxed ordering is bit 10 */
+	d.mr.page_shift = 21;
+	d.mr.length = 0x155ull << 21;
+	d.mr.iova = 0x123456789aull << 21;
+	d.mr.pd = 0xabcde;
+	expect_words(&d, 0x2ab2ea5589abcdef, 0x0abcde123456789a);
+	/* Only a remote key (2). */
+	d.mr.lkey = 0;
+	d.mr.access = 0x2a5;
+	expect_words(&d, 0x2ab32a5589abcdef, 0x0abcde123456789a);
+
+	/* Access at bit 4, SRQ at 10, PD at 11. */
+	d = object(DS_TOKEN_QP);
+	d.qp.number = 0x123456;
+	d.qp.qp_type = 9;
+	d.qp.access = 0x2b;
+	d.qp.srq = true;
+	d.qp.pd = 0x54321;
+	d.qp.state = 3;
+	d.qp.posted = 0xbeef;
+	d.qp.scq = 0x12345;
+	d.qp.rcq = 0x1abcd;
+	expect_words(&d, 0x2a190eb709123456, 0x03579a12345beef3);
+	/* None of these is all ones. */
+	d.qp.pd = DS_TOKEN_NONE;
+	d.qp.scq = DS_TOKEN_NONE;
+	d.qp.rcq = DS_TOKEN_NONE;
+	expect_words(&d, 0x7ffffeb709123456, 0x3ffffffffffbeef3);
+}
+
+/* Layout 3, and where the description is in the low half; a QP's state and posted as above. */
+static void golden_wide_words(void **state)
+{
+	struct ds_token_desc d = object(DS_TOKEN_CQ);
+	struct ds_token_pack p;
+
+	(void)state;
+	d.cq.number = 1 << 24;
+	ds_token_pack_wide(&d, 0x123456, &p);
+	assert_int_equal(p.fixed, 0x0000000e00123456);
+	assert_int_equal(p.hot, 0);
+	d = object(DS_TOKEN_QP);
+	d.qp.number = 1 << 24;
+	d.qp.state = 3;
+	d.qp.posted = 0xbeef;
+	ds_token_pack_wide(&d, 0x123456, &p);
+	assert_int_equal(p.fixed, 0x0000000f00123456);
+	assert_int_equal(p.hot, 0xbeef3);
+}
+
 /* Any content: a layout that is known, or an error; and what is refused writes nothing. */
 static void any_content(void **state)
 {
@@ -304,6 +395,8 @@ int main(void)
 		cmocka_unit_test(ends_of_fields),
 		cmocka_unit_test(keys),
 		cmocka_unit_test(bad_objects),
+		cmocka_unit_test(golden_words),
+		cmocka_unit_test(golden_wide_words),
 		cmocka_unit_test(any_content),
 		cmocka_unit_test(pages_of_a_region),
 		cmocka_unit_test(random_objects),
