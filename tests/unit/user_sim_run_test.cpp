@@ -468,67 +468,6 @@ void optimistic_moves_are_not_waited_for(void **) {
     assert_true(20 * optimistic.aborts <= optimistic.moved[1]);
 }
 
-void a_batch_needs_few_operations(void **) {
-    // Neighbours are asked for one after the other.
-    std::vector<uint32_t> ids;
-    Random random(seed);
-    for (uint32_t burst = 0; burst < 5000; burst++)
-        for (uint32_t i = 0, first = uint32_t(random.below(100'000, 1, burst)); i < 16; i++)
-            ids.push_back(first + i);
-    Trace trace = trace_of(ids);
-    for (Mode mode : {Mode::optimistic, Mode::blocking}) {
-        RunOptions options;
-        options.mode = mode;
-        options.l1 = 512;
-        options.l2 = 0;
-        options.set("L2_PAGE_PREFETCH_SIZE", 0);
-        options.set("PREFETCH_BATCH_THRESHOLD", 1);
-        RunResult one = run(trace, options);
-        options.set("PREFETCH_BATCH_THRESHOLD", 64);
-        options.set("PREFETCH_TIMER_NS", 100'000);
-        RunResult batched = run(trace, options);
-        for (const RunResult *r : {&one, &batched})
-            assert_conserved(trace, *r);
-        print_message("# DMA operations: %lu one by one, %lu in batches of 64\n",
-                      one.pcie.operations, batched.pcie.operations);
-        assert_true(one.pcie.operations >= 8 * batched.pcie.operations);
-        assert_true(batched.times.p50() <= 10'000);
-    }
-}
-
-void a_batch_does_not_wait_for_ever(void **) {
-    RunOptions options = simple();
-    options.set("PREFETCH_BATCH_THRESHOLD", 64);
-    // Alone: fetched when the timer ends, 5000 ns, and there 501 ns later.
-    RunResult r = run(trace_of({0}), options);
-    assert_int_equal(r.times.max(), 5000 + 501 + 5);
-    assert_int_equal(r.waits, 1);
-    assert_int_equal(r.moved[1], 1);
-    // Two that are asked for in time come together; neighbours are there for who asks later.
-    options.set("PREFETCH_TIMER_NS", 1500);
-    Trace trace = trace_of({7, 8, 7, 0, 1, 2, 3, 9, 9});
-    r = run(trace, options);
-    assert_conserved(trace, r);
-    assert_true(r.prefetched_used >= 1);
-    options.set("L2_PAGE_PREFETCH_SIZE", 0);
-    assert_int_equal(run(trace, options).prefetched, 0);
-}
-
-void a_full_queue_is_passed_by(void **) {
-    Trace trace = zipf(5000, 50'000, 0.5);
-    for (uint64_t drop : {0, 1}) {
-        RunOptions options;
-        options.l1 = 100;
-        options.rate = 100;
-        options.set("PREFETCH_BATCH_THRESHOLD", 64);
-        options.set("PREFETCH_QUEUE", 8);
-        options.set("PREFETCH_DROP", drop);
-        RunResult r = run(trace, options);
-        assert_conserved(trace, r);
-        assert_true(r.waits > 0);
-    }
-}
-
 void threads_do_not_matter(void **) {
     Trace trace = zipf(3000, 30'000, 0.5);
     std::vector<RunOptions> cells;
@@ -582,9 +521,6 @@ int main() {
         cmocka_unit_test(classes_keep_to_their_tiers),
         cmocka_unit_test(shares_of_classes),
         cmocka_unit_test(optimistic_moves_are_not_waited_for),
-        cmocka_unit_test(a_batch_needs_few_operations),
-        cmocka_unit_test(a_batch_does_not_wait_for_ever),
-        cmocka_unit_test(a_full_queue_is_passed_by),
         cmocka_unit_test(threads_do_not_matter),
     };
 

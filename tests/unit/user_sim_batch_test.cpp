@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs in which misses are fetched together.
+#include <vector>
+
+#include "sim/engine.hpp"
+#include "user_sim_run.hpp"
+
+namespace {
+
+using namespace simtest;
+
+void a_batch_needs_few_operations(void **) {
+    // Neighbours are asked for one after the other.
+    std::vector<uint32_t> ids;
+    Random random(seed);
+    for (uint32_t burst = 0; burst < 5000; burst++)
+        for (uint32_t i = 0, first = uint32_t(random.below(100'000, 1, burst)); i < 16; i++)
+            ids.push_back(first + i);
+    Trace trace = trace_of(ids);
+    for (Mode mode : {Mode::optimistic, Mode::blocking}) {
+        RunOptions options;
+        options.mode = mode;
+        options.l1 = 512;
+        options.l2 = 0;
+        options.set("L2_PAGE_PREFETCH_SIZE", 0);
+        options.set("PREFETCH_BATCH_THRESHOLD", 1);
+        RunResult one = run(trace, options);
+        options.set("PREFETCH_BATCH_THRESHOLD", 64);
+        options.set("PREFETCH_TIMER_NS", 100'000);
+        RunResult batched = run(trace, options);
+        for (const RunResult *r : {&one, &batched})
+            assert_conserved(trace, *r);
+        print_message("# DMA operations: %lu one by one, %lu in batches of 64\n",
+                      one.pcie.operations, batched.pcie.operations);
+        assert_true(one.pcie.operations >= 8 * batched.pcie.operations);
+        assert_true(batched.times.p50() <= 10'000);
+    }
+}
+
+void a_batch_does_not_wait_for_ever(void **) {
+    RunOptions options = simple();
+    options.set("PREFETCH_BATCH_THRESHOLD", 64);
+    // Alone: fetched when the timer ends, 5000 ns, and there 501 ns later.
+    RunResult r = run(trace_of({0}), options);
+    assert_int_equal(r.times.max(), 5000 + 501 + 5);
+    assert_int_equal(r.waits, 1);
+    assert_int_equal(r.moved[1], 1);
+    // Two that are asked for in time come together; neighbours are there for who asks later.
+    options.set("PREFETCH_TIMER_NS", 1500);
+    Trace trace = trace_of({7, 8, 7, 0, 1, 2, 3, 9, 9});
+    r = run(trace, options);
+    assert_conserved(trace, r);
+    assert_true(r.prefetched_used >= 1);
+    options.set("L2_PAGE_PREFETCH_SIZE", 0);
+    assert_int_equal(run(trace, options).prefetched, 0);
+}
+
+// ---- A queue that is full
+
+RunOptions with_queue(uint64_t queue, uint64_t drop) {
+    RunOptions options = simple();
+    options.set("PREFETCH_BATCH_THRESHOLD", 64);
+    options.set("L2_PAGE_PREFETCH_SIZE", 0);
+    options.set("PREFETCH_QUEUE", queue);
+    options.set("PREFETCH_DROP", drop);
+    return options;
+}
+
+// 40 objects at once, over a link on which 16 bytes take 16 us. A batch begins when the queue is
+// full; while it is under way the queue is filled again, and whoever comes then is read by itself.
+void a_full_queue_is_passed_by(void **) {
+    struct Case {
+        uint64_t queue, waits, alone, batches;
+    };
+    std::vector<uint32_t> ids;
+    for (uint32_t i = 0; i < 40; i++)
+        ids.push_back(i);
+    for (auto [queue, waits, alone, batches] :
+         {Case{8, 16, 24, 2}, {16, 32, 8, 2}, {20, 40, 0, 2}, {40, 40, 0, 1}, {41, 40, 0, 1}})
+        for (uint64_t drop : {0, 1}) {
+            RunOptions options = with_queue(queue, drop);
+            options.l1 = 64;
+            options.rate = 1000;
+            options.times.pcie_bytes_per_ns = 0.001;
+            RunResult r = run(trace_of(ids), options);
+            assert_conserved(trace_of(ids), r);
+            assert_int_equal(r.waits, waits);
+            assert_int_equal(r.pcie.operations, alone + batches);
+            assert_int_equal(r.pcie.bytes, 40 * 16);
+            assert_int_equal(r.moved[1], waits);
+            assert_int_equal(r.dma_busy > 0, batches > 1);
+        }
+}
+
+// With few that wait it is full, and so due.
+void a_small_queue_is_due_sooner(void **) {
+    Trace trace = zipf(5000, 50'000, 0.5);
+    for (Mode mode : {Mode::optimistic, Mode::blocking}) {
+        std::vector<RunResult> results;
+        for (uint64_t queue : {8, 1024}) {
+            RunOptions options;
+            options.mode = mode;
+            options.l1 = 100;
+            options.rate = 100;
+            options.set("PREFETCH_BATCH_THRESHOLD", 64);
+            options.set("PREFETCH_QUEUE", queue);
+            results.push_back(run(trace, options));
+            assert_conserved(trace, results.back());
+        }
+        // With each batch come as many neighbours.
+        assert_true(results[0].prefetched > 4 * results[1].prefetched);
+        assert_true(results[0].waits < results[1].waits);
+    }
+}
+
+// No request of a run waits for room, so it is all the same to them whether it is promised.
+void who_has_no_room_is_told_or_dropped(void **) {
+    Trace trace = trace_of(std::vector<uint32_t>(1));
+    for (uint64_t queue : {1, 8, 64})
+        for (uint64_t drop : {0, 1}) {
+            RunOptions options = with_queue(queue, drop);
+            Engine engine(trace, options, nullptr);
+            Batch batch(engine, options);
+            for (uint32_t token = 1; token <= 100; token++)
+                assert_int_equal(batch.add({.start = 0, .object = 0, .write = false}, token, 0),
+                                 token <= queue);
+            assert_int_equal(batch.stats().queued, queue);
+            assert_int_equal(batch.stats().refused, drop ? 0 : 100 - queue);
+            assert_int_equal(batch.stats().dropped, drop ? 100 - queue : 0);
+        }
+}
+
+}  // namespace
+
+int main() {
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(a_batch_needs_few_operations),
+        cmocka_unit_test(a_batch_does_not_wait_for_ever),
+        cmocka_unit_test(a_full_queue_is_passed_by),
+        cmocka_unit_test(a_small_queue_is_due_sooner),
+        cmocka_unit_test(who_has_no_room_is_told_or_dropped),
+    };
+
+    print_message("# seed %lu\n", seed);
+    return cmocka_run_group_tests_name("user_sim_batch", tests, nullptr, nullptr);
+}
