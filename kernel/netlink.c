@@ -75,9 +75,10 @@ static const struct nla_policy ds_policy[DS_A_MAX + 1] = {
 				    .len = DS_TOKEN_OBJECTS_MAX * sizeof(struct ds_token_object) },
 	[DS_A_PART]		= NLA_POLICY_RANGE(NLA_U32, 1, DS_TOKEN_PARTS_MAX),
 	[DS_A_PARTS]		= NLA_POLICY_RANGE(NLA_U32, 1, DS_TOKEN_PARTS_MAX),
+	[DS_A_TOKEN]		= { .type = NLA_U32 },
 };
 
-static_assert(DS_A_PARTS < 64, "what a program sends has a bit in a word");
+static_assert(DS_A_TOKEN < 64, "what a program sends has a bit in a word");
 
 /* What to say when a command lacks an attribute that it needs. */
 static const char *const ds_missing[DS_A_MAX + 1] = {
@@ -96,6 +97,7 @@ static const char *const ds_missing[DS_A_MAX + 1] = {
 	[DS_A_DEVICE]		= "the RDMA device (DS_A_DEVICE) is missing",
 	[DS_A_NAME]		= "the parameter's name (DS_A_NAME) is missing",
 	[DS_A_SETTING]		= "the parameter's value (DS_A_SETTING) is missing",
+	[DS_A_TOKEN]		= "the token's handle (DS_A_TOKEN) is missing",
 };
 
 /* ---- replies ---- */
@@ -457,6 +459,8 @@ static const struct ds_command ds_commands[] = {
 	[DS_CMD_TOKEN_IMPORT] = { ds_token_import_cmd, DS_A(DEVICE),
 				  DS_A(OBJECTS) | DS_A(PART) | DS_A(PARTS) },
 	[DS_CMD_TOKEN_FORGET] = { ds_token_forget_cmd, DS_A(DEVICE) },
+	[DS_CMD_TOKEN_PIN] = { ds_token_pin_cmd, DS_A(TOKEN) },
+	[DS_CMD_TOKEN_UNPIN] = { ds_token_pin_cmd, DS_A(TOKEN) },
 };
 
 /* Each attribute is known to the command and given once, none is missing. */
@@ -578,6 +582,8 @@ static const struct genl_small_ops ds_ops[] = {
 	DS_CHANGE(TOKEN_SET),
 	DS_CHANGE(TOKEN_IMPORT),
 	DS_CHANGE(TOKEN_FORGET),
+	DS_CHANGE(TOKEN_PIN),
+	DS_CHANGE(TOKEN_UNPIN),
 };
 
 static const struct genl_multicast_group ds_groups[] = {

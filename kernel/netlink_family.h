@@ -30,6 +30,7 @@ int ds_rdm_selftest_cmd(struct genl_info *info);
 int ds_token_set_cmd(struct genl_info *info);
 int ds_token_import_cmd(struct genl_info *info);
 int ds_token_forget_cmd(struct genl_info *info);
+int ds_token_pin_cmd(struct genl_info *info);
 
 /**
  * struct ds_dump - a call of a dump

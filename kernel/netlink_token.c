@@ -513,3 +513,59 @@ int ds_token_forget_cmd(struct genl_info *info)
 	ds_token_devices_unlock();
 	return err;
 }
+
+/* ---- pins ---- */
+
+static int ds_has_foreign(struct ds_token_device *dev, void *token)
+{
+	u64 word;
+
+	return dev->foreign && !ds_token_find(&dev->foreign->table, *(const u32 *)token, &word);
+}
+
+/* Imported ones are numbered on their own: a token of ours with this handle comes first. */
+static bool ds_is_foreign(u32 token)
+{
+	bool found;
+
+	ds_token_devices_lock();
+	found = ds_token_device_for_each(ds_has_foreign, &token);
+	ds_token_devices_unlock();
+	return found;
+}
+
+static const char *ds_pin_sentence(int err)
+{
+	switch (err) {
+	case -EBADF:
+		return "there never was a token with this handle; list the tokens for theirs";
+	case -ESTALE:
+		return "the object of this token is gone, and its handle with it";
+	case -EOPNOTSUPP:
+		return "this object was imported: its token has no slot, and never moves";
+	case -EBUSY:
+		return "the token is on its way to another tier; try again when it is there";
+	case -EDQUOT:
+		return "half of L1 is pinned; unpin another token there first";
+	case -EAGAIN:
+		return "the token is written to all the time; try again";
+	default:
+		return NULL;
+	}
+}
+
+/* Of both commands. */
+int ds_token_pin_cmd(struct genl_info *info)
+{
+	struct nlattr *attr = info->attrs[DS_A_TOKEN];
+	u32 token = nla_get_u32(attr);
+	int err = ds_token_pin(token, info->genlhdr->cmd == DS_CMD_TOKEN_PIN);
+
+	if ((err == -EBADF || err == -ESTALE) && ds_is_foreign(token))
+		err = -EOPNOTSUPP;
+	if (err) {
+		info->extack->_msg = ds_pin_sentence(err);
+		NL_SET_BAD_ATTR(info->extack, attr);
+	}
+	return err;
+}

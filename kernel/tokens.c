@@ -59,6 +59,7 @@ int ds_tokens_init(void)
 	if (ret)
 		return ret;
 	ds_tokens.table.moved = ds_token_moved;
+	ds_tokens.pins_max = ds_token_l1 / 2;
 	ret = ds_token_fetch_init(&ds_tokens);
 	if (ret)
 		goto err_cache;
@@ -230,4 +231,14 @@ void ds_token_end(u32 token)
 		return;
 	ds_token_drop_whole(token);
 	ds_token_free(&ds_tokens.table, token);
+}
+
+int ds_token_pin(u32 token, bool pinned)
+{
+	int ret;
+
+	local_bh_disable();	/* as chains, who take the cache's lock */
+	ret = ds_cache_pin(&ds_tokens, token, pinned);
+	local_bh_enable();
+	return ret;
 }

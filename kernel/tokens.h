@@ -28,6 +28,12 @@ int ds_token_add(const struct ds_token_device *dev, const struct ds_token_desc *
 void ds_token_end(u32 token);
 
 /*
+ * A token stays in its tier, or no longer has to; at most half of L1 can be pinned so.
+ * Context: process. Return: as ds_cache_pin().
+ */
+int ds_token_pin(u32 token, bool pinned);
+
+/*
  * Begin a use, ended by ds_token_drop(), and count it with its device. Context: process,
  * may sleep. Return: 0; -ESTALE or -EBADF as ds_token_get(); -ENODEV when the device goes away,
  * -ETIMEDOUT, or -EINTR, while the token could not be read where it is, or had as many uses as

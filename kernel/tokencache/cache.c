@@ -9,8 +9,10 @@
 static void slot_left(struct ds_l1 *l1, u32 slot, u32 token)
 {
 	struct ds_cache *c = container_of(l1, struct ds_cache, table.l1);
+	u64 word = READ_ONCE(*ds_token_word(&c->table, token));
 
 	ds_spin_lock(&c->lock);
+	c->pins -= !!(word & DS_WORD_PINNED);
 	if (ds_policy_key(&c->policy, slot) == ds_token_index(token))
 		ds_change_forget(c, slot);
 	ds_spin_unlock(&c->lock);
@@ -55,6 +57,8 @@ int ds_cache_init(struct ds_cache *c, u32 limit, u32 capacity, u32 mode, u32 l2_
 	}
 	memset(&c->shares, 0, sizeof(c->shares));
 	c->shares.capacity = capacity;
+	c->pins = 0;
+	c->pins_max = capacity;
 	memset(c->moved, 0, sizeof(c->moved));
 	c->allowed = NULL;
 	ds_spin_init(&c->lock);
@@ -126,6 +130,12 @@ int ds_cache_look(struct ds_cache *c, u32 token, struct ds_token_pack *p)
 	return 1;
 }
 
+/* Another one in L1? */
+static bool is_pin_more(u64 word, bool pinned)
+{
+	return pinned && !(word & DS_WORD_PINNED) && ds_word_tier(word) == 1;
+}
+
 /* The word of the directory says so, and what chooses who leaves. */
 static int pin_word(struct ds_cache *c, u32 token, bool pinned, u64 *word)
 {
@@ -143,6 +153,8 @@ static int pin_word(struct ds_cache *c, u32 token, bool pinned, u64 *word)
 			return ret;
 		if (ds_word_is_moving(*word))
 			return -EBUSY;
+		if (is_pin_more(*word, pinned) && c->pins >= c->pins_max)
+			return -EDQUOT;
 		seen = ds_cmpxchg64(place, *word, pinned ? *word | DS_WORD_PINNED :
 							   *word & ~DS_WORD_PINNED);
 		if (seen == *word)
@@ -158,8 +170,11 @@ static void pin_slot(struct ds_cache *c, u32 token, bool pinned, u64 word)
 
 	if (ds_word_tier(word) == 2)
 		ds_l2_keep(&c->table.l2, slot, pinned);
-	else if (ds_word_tier(word) == 1 &&
-		 ds_policy_key(&c->policy, slot) == ds_token_index(token))
+	if (ds_word_tier(word) != 1)
+		return;
+	c->pins += pinned;
+	c->pins -= !!(word & DS_WORD_PINNED);
+	if (ds_policy_key(&c->policy, slot) == ds_token_index(token))
 		ds_change_repin(c, slot);
 }
 

@@ -57,6 +57,8 @@ struct ds_cache_change {
  * @table: tokens, L1 and L2
  * @policy: who is in L1; calls but those of hits are under @lock
  * @shares: of trust domains in L1
+ * @pins: tokens that are pinned in L1
+ * @pins_max: how many may be
  * @moved: tokens, by the tiers from and to which they were moved
  * @allowed: may a token be in tier 1 or 2? NULL: each may
  * @lock: the caller's contexts must not interrupt each other while they hold it; who waits
@@ -66,6 +68,8 @@ struct ds_cache {
 	struct ds_token_table table;
 	struct ds_policy policy;
 	struct ds_shares shares;
+	u32 pins;
+	u32 pins_max;
 	u64 moved[4][4];
 	bool (*allowed)(const struct ds_cache *c, u32 token, u32 tier);
 	ds_spin_t lock;
@@ -80,6 +84,8 @@ struct ds_cache {
  * @mode: enum ds_policy_mode
  * @l2_pages: of L2, to DS_L2_PAGES_MAX; 0 for none
  * @l2_node: NUMA node of these, or DS_L2_ANYWHERE
+ *
+ * All of L1 may be pinned, until the caller says otherwise by @c->pins_max.
  *
  * Return: 0, -EINVAL or -ENOMEM.
  */
@@ -214,8 +220,8 @@ u32 ds_cache_tick(struct ds_cache *c, u64 now, u64 uses, const struct ds_policy_
  *
  * Takes the lock.
  *
- * Return: 0, also if that was so; -ESTALE or -EBADF; -EBUSY if it is on its way; -EAGAIN when it
- * is written to for long.
+ * Return: 0, also if that was so; -ESTALE or -EBADF; -EBUSY if it is on its way; -EDQUOT if as
+ * many are pinned in L1 as may be; -EAGAIN when it is written to for long.
  */
 int ds_cache_pin(struct ds_cache *c, u32 token, bool pinned);
 

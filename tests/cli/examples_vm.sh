@@ -72,6 +72,8 @@ tokens() {
 	example 'token set --domain 1'
 	example 'token import rxe0'
 	example 'token import rxe0 --forget'
+	example 'token pin 0x400000'
+	example 'token unpin 0x400000'
 }
 
 # What is there before: a fresh module on all nodes, which counts segments from 1.

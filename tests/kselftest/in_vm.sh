@@ -17,6 +17,14 @@ set_up() {
 	dsctl seg attach 2:1 --space 1 --servers 2 --size 16M
 }
 
+# With a small L1, and memory of more tokens than it has slots.
+set_up_small() {
+	insmod /ds/ds.ko token_l1=16 && dsctl node set 1 &&
+	dsctl node domain add 1 --key /run/ds.key && dsctl peer add 10.77.0.2 --domain 1 &&
+	segment=$(on 2 dsctl -q seg add 80M --domain 1) &&
+	dsctl seg attach "2:$segment" --space 1 --servers 1 --size 128M
+}
+
 on 1 lost-memory forget && on 2 lost-memory forget || exit 1
 
 failed=0
@@ -72,5 +80,7 @@ run ./parameters.sh /ds/ds.ko
 for policy in literal-001 adaptive-001 default; do
 	rmmod ds && insmod /ds/ds.ko token_policy=$policy && run ./netlink_tokens || failed=1
 done
+rmmod ds && set_up_small >/run/set_up 2>&1 && run ./token_pin && rmmod ds || failed=1
+sed 's/^/# /' /run/set_up
 keeps_memory 3 1
 exit $failed

@@ -56,6 +56,7 @@ static const struct attr attrs[] = {
 	{ DS_A_SETTING, "SETTING", U64, 8, 1, 0, { 0 } },
 	{ DS_A_PART, "PART", U32, 4, 1, 3, { 0, 4097, 0xffffffff } },
 	{ DS_A_PARTS, "PARTS", U32, 4, 1, 3, { 0, 4097, 0xffffffff } },
+	{ DS_A_TOKEN, "TOKEN", U32, 4, 0xffffffff, 0, { 0 } },
 };
 
 #define MAX_ATTRS	8
@@ -103,6 +104,8 @@ static const struct command commands[] = {
 	{ DS_CMD_TOKEN_SET, "TOKEN_SET", -ENOENT, { DS_A_NAME, DS_A_SETTING }, { DS_A_DOMAIN } },
 	{ DS_CMD_TOKEN_IMPORT, "TOKEN_IMPORT", -ENODEV, { DS_A_DEVICE }, { DS_A_PART, DS_A_PARTS } },
 	{ DS_CMD_TOKEN_FORGET, "TOKEN_FORGET", -ENODEV, { DS_A_DEVICE }, { 0 } },
+	{ DS_CMD_TOKEN_PIN, "TOKEN_PIN", -EBADF, { DS_A_TOKEN }, { 0 } },
+	{ DS_CMD_TOKEN_UNPIN, "TOKEN_UNPIN", -EBADF, { DS_A_TOKEN }, { 0 } },
 };
 
 static const uint8_t dumps[] = {

@@ -215,7 +215,7 @@ static void *revoker(void *arg)
 /* Nothing is on its way, in use or half written, and each slot is somebody's or free. */
 static void check(const struct user *users)
 {
-	u32 i, u, in[4] = { 0 };
+	u32 i, u, in[4] = { 0 }, pins = 0;
 
 	for (i = 0; i < TOKENS; i++) {
 		struct ds_token_desc d;
@@ -229,6 +229,7 @@ static void check(const struct user *users)
 		assert_int_equal(ds_word_uses(word), 0);
 		assert_int_equal(word & DS_WORD_WRITER, 0);
 		in[ds_word_tier(word)]++;
+		pins += ds_word_tier(word) == 1 && word & DS_WORD_PINNED;
 		assert_int_equal(ds_token_get(&cache.table, tokens[i], &d), 0);
 		if (i < STABLE)
 			assert_int_equal(d.qp.posted, added);
@@ -238,6 +239,7 @@ static void check(const struct user *users)
 					 !!(word & DS_WORD_PINNED));
 	}
 	assert_true(in[1] <= CAPACITY);
+	assert_int_equal(cache.pins, pins);
 	assert_int_equal(cache.table.l2.used, in[2]);
 	for (i = 0; i < 2; i++)
 		assert_true(cache.shares.of[i].used <= 5);

@@ -440,6 +440,40 @@ static void pinned(void **state)
 	stop();
 }
 
+/* As many as may be, of L1 only; who is unpinned or revoked makes room. */
+static void pins_have_a_limit(void **state)
+{
+	u32 i, in[4], l1[CAPACITY], n = 0, home = 2999;
+
+	(void)state;
+	start(DS_POLICY_DEFAULT, 1);
+	cache.pins_max = 3;
+	for (i = 0; i < 1000; i++)
+		use(i);
+	for (i = 0; i < 1000; i++)
+		if (tier_of(i) == 1)
+			l1[n++] = i;
+	for (i = 0; i < 3; i++)
+		assert_int_equal(ds_cache_pin(&cache, tokens[l1[i]], true), 0);
+	assert_int_equal(ds_cache_pin(&cache, tokens[l1[0]], true), 0);
+	assert_int_equal(ds_cache_pin(&cache, tokens[l1[3]], true), -EDQUOT);
+	assert_int_equal(ds_cache_pin(&cache, tokens[home], true), 0);
+	assert_int_equal(ds_cache_pin(&cache, tokens[home], false), 0);
+	assert_int_equal(ds_cache_pin(&cache, tokens[l1[0]], false), 0);
+	assert_int_equal(ds_cache_pin(&cache, tokens[l1[0]], false), 0);
+	assert_int_equal(ds_cache_pin(&cache, tokens[l1[3]], true), 0);
+	assert_int_equal(ds_cache_pin(&cache, tokens[l1[0]], true), -EDQUOT);
+	for (i = 1; i < 6; i += 4) {	/* only the first one is pinned */
+		end(tokens[l1[i]]);
+		tokens[l1[i]] = create(l1[i]);
+	}
+	assert_int_equal(ds_cache_pin(&cache, tokens[l1[0]], true), 0);
+	assert_int_equal(ds_cache_pin(&cache, tokens[l1[6]], true), -EDQUOT);
+	assert_int_equal(cache.pins, 3);
+	check_all(in);
+	stop();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -455,6 +489,13 @@ int main(void)
 		TEST(l1_cannot_go),
 		TEST(pinned_after_all),
 		TEST(pinned),
+<<<<<<< HEAD
+=======
+		TEST(pins_have_a_limit),
+		TEST(promotion_001),
+		TEST(promotion_001_direct),
+		TEST(demotion_001),
+>>>>>>> 169c143 (Tokens can be pinned: TOKEN_PIN and TOKEN_UNPIN, dsctl token pin and unpin)
 	};
 
 	return cmocka_run_group_tests_name("core_tier", tests, NULL, NULL);

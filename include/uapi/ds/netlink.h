@@ -77,6 +77,9 @@
  *	objects of other users of a device; the last part puts all parts in the place of
  *	what was imported of the device before
  * @DS_CMD_TOKEN_FORGET: do: DS_A_DEVICE; -ENOENT when nothing was imported of it
+ * @DS_CMD_TOKEN_PIN: do: DS_A_TOKEN stays in its tier until it is revoked or unpinned;
+ *	at most half of L1 can be pinned, -EDQUOT
+ * @DS_CMD_TOKEN_UNPIN: do: DS_A_TOKEN no longer has to
  */
 enum ds_cmd {
 	DS_CMD_UNSPEC = 0,
@@ -118,9 +121,11 @@ enum ds_cmd {
 	DS_CMD_TOKEN_SET = 36,
 	DS_CMD_TOKEN_IMPORT = 37,
 	DS_CMD_TOKEN_FORGET = 38,
+	DS_CMD_TOKEN_PIN = 39,
+	DS_CMD_TOKEN_UNPIN = 40,
 };
 
-#define DS_CMD_MAX	DS_CMD_TOKEN_FORGET
+#define DS_CMD_MAX	DS_CMD_TOKEN_UNPIN
 
 /**
  * enum ds_attr - attributes; never renumbered

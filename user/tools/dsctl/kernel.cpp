@@ -84,6 +84,15 @@ constexpr struct {
     {DS_CMD_TOKEN_IMPORT, EDQUOT, "forget another device's with 'dsctl token import DEV --forget'"},
     {DS_CMD_TOKEN_FORGET, ENODEV, "list the RDMA devices with 'dsctl dev'"},
     {DS_CMD_TOKEN_FORGET, ENOENT, "import it first with 'dsctl token import'"},
+    {DS_CMD_TOKEN_PIN, EBADF, "list the tokens with 'dsctl token show'"},
+    {DS_CMD_TOKEN_PIN, ESTALE, "list the tokens that there are with 'dsctl token show'"},
+    {DS_CMD_TOKEN_PIN, EOPNOTSUPP, "pin a token that 'dsctl token show' does not call foreign"},
+    {DS_CMD_TOKEN_PIN, EBUSY, "try again"},
+    {DS_CMD_TOKEN_PIN, EDQUOT, "see who is pinned with 'dsctl token show --tier 1'"},
+    {DS_CMD_TOKEN_UNPIN, EBADF, "list the tokens with 'dsctl token show'"},
+    {DS_CMD_TOKEN_UNPIN, ESTALE, "nothing is to be done: a pin ends with its token"},
+    {DS_CMD_TOKEN_UNPIN, EOPNOTSUPP, "nothing is to be done: imported tokens are never pinned"},
+    {DS_CMD_TOKEN_UNPIN, EBUSY, "nothing is to be done: it moves, and so is not pinned"},
 };
 
 static const char *remedy_of(uint8_t command, int errnum) {

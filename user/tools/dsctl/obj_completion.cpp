@@ -2,8 +2,11 @@
 // dsctl completion: what the shell offers behind TAB, made from the tables.
 #include <set>
 
+#include <ds/token.h>
+
 #include "fabric_choice.hpp"
 #include "kernel.hpp"
+#include "units.hpp"
 
 namespace dsctl {
 
@@ -243,7 +246,7 @@ Exit bash(Call &call) {
 
 // What NAMES of a Param stands for: a dump, and the attribute that is typed.
 constexpr std::string_view name_kinds =
-    "devices|domains|nodes|packet-spaces|peers|segments|spaces|targets";
+    "devices|domains|nodes|packet-spaces|peers|segments|spaces|targets|tokens";
 
 template <class T>
 void add_numbers(std::set<std::string> &names, Kernel &kernel, uint8_t command,
@@ -251,6 +254,13 @@ void add_numbers(std::set<std::string> &names, Kernel &kernel, uint8_t command,
     for (const nl::Message &message : kernel.dump(command, "list the names"))
         if (auto value = message.get(number); value && *value)
             names.insert(std::to_string(*value) + suffix);
+}
+
+// Those that can be pinned.
+void add_tokens(std::set<std::string> &names, Kernel &kernel) {
+    for (const nl::Message &token : kernel.dump(DS_CMD_TOKEN_GET, "list the names"))
+        if (!(token.get_or(attr::flags, 0) & DS_TOKEN_FOREIGN))
+            names.insert(hex(token.get_or(attr::token, 0)));
 }
 
 std::set<std::string> names_of(const Call &call, const std::string &kind) {
@@ -271,6 +281,8 @@ std::set<std::string> names_of(const Call &call, const std::string &kind) {
             names.insert(std::to_string(space.get_or(attr::rdm_space, 0)));
     else if (kind == "spaces")
         add_numbers(names, kernel, DS_CMD_SPACE_GET, attr::space);
+    else if (kind == "tokens")
+        add_tokens(names, kernel);
     else
         add_numbers(names, kernel, DS_CMD_PEER_GET, attr::node, kind == "targets" ? ":" : "");
     if (kind == "peers")

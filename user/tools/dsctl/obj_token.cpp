@@ -10,6 +10,13 @@ namespace {
 constexpr Param device{
     .name = "--device", .value = "DEV", .help = "only of this RDMA device", .names = "devices"};
 
+constexpr Param handle{.name = "TOKEN",
+                       .kind = Kind::number,
+                       .help = "handle of the token",
+                       .names = "tokens",
+                       .min = 1,
+                       .max = UINT32_MAX};
+
 const Object token{
     .name = "token",
     .summary = "the token cache: short descriptions of RDMA objects in three tiers",
@@ -110,6 +117,23 @@ const Object token{
                     "kernel lists them. Those of ds.ko have tokens already ('own'); the others "
                     "get tokens that are shown as foreign, and that no operation uses. The next "
                     "import takes their place; they go when the device goes.",
+            },
+            {
+                .name = "pin",
+                .summary = "Keep a token in the tier where it is.",
+                .params = {handle},
+                .examples = {{"token pin 0x400000", "it does not move any more"}},
+                .run = token_pin,
+                .details = "Until it is unpinned, or its object ends. One in L1 is found there "
+                           "whatever else is used; one at home never comes to L1. At most half of "
+                           "L1 can be pinned.",
+            },
+            {
+                .name = "unpin",
+                .summary = "Let a pinned token move again.",
+                .params = {handle},
+                .examples = {{"token unpin 0x400000", "it moves as all others do"}},
+                .run = token_unpin,
             },
             token_record_verb(),
         },

@@ -49,6 +49,8 @@ Exit token_stat(Call &call);
 Exit token_top(Call &call);
 Exit token_set(Call &call);
 Exit token_import(Call &call);
+Exit token_pin(Call &call);
+Exit token_unpin(Call &call);
 Verb token_record_verb();
 
 }  // namespace dsctl
