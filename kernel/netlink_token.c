@@ -24,6 +24,7 @@
  * @word: its word of the directory
  * @desc: what it says
  * @foreign: it was imported
+ * @wide: its description does not fit into its words
  * @admin: the asker may see keys, and what is done with the object
  */
 struct ds_dump_token {
@@ -33,6 +34,7 @@ struct ds_dump_token {
 	u64				word;
 	struct ds_token_desc		desc;
 	bool				foreign;
+	bool				wide;
 	bool				admin;
 };
 
@@ -53,6 +55,7 @@ static int ds_put_mr(struct sk_buff *skb, const struct ds_dump_token *d)
 	      nla_put_u64_64bit(skb, DS_A_IOVA, mr->mr.iova, DS_A_PAD) ?:
 	      nla_put_u64_64bit(skb, DS_A_LENGTH, mr->mr.length, DS_A_PAD) ?:
 	      nla_put_u32(skb, DS_A_PAGE_SHIFT, mr->mr.page_shift) ?:
+	      nla_put_u64_64bit(skb, DS_A_PAGES, ds_token_mr_pages(mr), DS_A_PAD) ?:
 	      nla_put_u32(skb, DS_A_IB_ACCESS, mr->mr.access);
 	if (!err && d->admin)
 		err = nla_put_u32(skb, DS_A_LKEY, mr->mr.lkey) ?:
@@ -71,7 +74,8 @@ static int ds_put_qp(struct sk_buff *skb, const struct ds_dump_token *d)
 	      nla_put_u32(skb, DS_A_STATE, qp->qp.state) ?:
 	      nla_put_u32(skb, DS_A_IB_ACCESS, qp->qp.access) ?:
 	      ds_put_handle(skb, DS_A_SCQ, d, qp->qp.scq) ?:
-	      ds_put_handle(skb, DS_A_RCQ, d, qp->qp.rcq);
+	      ds_put_handle(skb, DS_A_RCQ, d, qp->qp.rcq) ?:
+	      nla_put_u8(skb, DS_A_SRQ, qp->qp.srq);
 	if (!err && d->admin)
 		err = nla_put_u32(skb, DS_A_POSTED, qp->qp.posted);
 	return err;
@@ -88,7 +92,8 @@ static int ds_put_object(struct sk_buff *skb, const struct ds_dump_token *d)
 	case DS_TOKEN_CQ:
 		return nla_put_u32(skb, DS_A_NUMBER, d->desc.cq.number) ?:
 		       nla_put_u32(skb, DS_A_ENTRIES, d->desc.cq.entries) ?:
-		       nla_put_u32(skb, DS_A_VECTOR, d->desc.cq.vector);
+		       nla_put_u32(skb, DS_A_VECTOR, d->desc.cq.vector) ?:
+		       nla_put_u32(skb, DS_A_CQ_FLAGS, d->desc.cq.flags);
 	default:
 		return ds_put_qp(skb, d);
 	}
@@ -96,11 +101,8 @@ static int ds_put_object(struct sk_buff *skb, const struct ds_dump_token *d)
 
 static u32 ds_token_flags(const struct ds_dump_token *d)
 {
-	struct ds_token_pack narrow;
-	u32 flags = d->foreign ? DS_TOKEN_FOREIGN : 0;
+	u32 flags = (d->foreign ? DS_TOKEN_FOREIGN : 0) | (d->wide ? DS_TOKEN_WIDE : 0);
 
-	if (ds_token_pack(&d->desc, &narrow))
-		flags |= DS_TOKEN_WIDE;
 	if (!d->admin)
 		return flags;
 	if (d->word & DS_WORD_PINNED)
@@ -135,7 +137,9 @@ static int ds_put_token(struct sk_buff *skb, void *object)
 	      nla_put_u32(skb, DS_A_TYPE, d->desc.type) ?:
 	      nla_put_string(skb, DS_A_DEVICE, d->device) ?:
 	      nla_put_u32(skb, DS_A_GENERATION, ds_word_gen(d->word)) ?:
-	      nla_put_u32(skb, DS_A_FLAGS, ds_token_flags(d));
+	      nla_put_u32(skb, DS_A_FLAGS, ds_token_flags(d)) ?:
+	      nla_put_u32(skb, DS_A_LAYOUT, d->wide ? DS_TOKEN_LAYOUT_WIDE :
+						      DS_TOKEN_LAYOUT_NARROW);
 	if (!err && d->admin)
 		err = ds_put_place(skb, d);
 	return err ?: ds_put_object(skb, d);
@@ -148,6 +152,7 @@ static int ds_dump_table(struct ds_dump *dump, u32 number, struct ds_token_table
 	struct ds_dump_token d = { .table = table, .foreign = number,
 				   .admin = netlink_capable(dump->cb->skb, CAP_NET_ADMIN) };
 	const struct ds_token_device *dev;
+	struct ds_token_pack narrow;
 	int err = 0;
 
 	for (at = max(first, dump->cb->args[0]);
@@ -162,6 +167,7 @@ static int ds_dump_table(struct ds_dump *dump, u32 number, struct ds_token_table
 		if (!dev)
 			continue;	/* it has ended meanwhile, and its device has gone */
 		d.device = ds_token_device_name(dev);
+		d.wide = ds_token_pack(&d.desc, &narrow);
 		dump->cb->args[0] = at;
 		dump->index = at;
 		err = ds_dump_object(dump, ds_put_token, &d);

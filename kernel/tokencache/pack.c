@@ -4,10 +4,6 @@
  */
 #include "pack.h"
 
-/* Layouts. Memory that nobody has written is none of them. */
-#define LAYOUT_NARROW	1
-#define LAYOUT_WIDE	3
-
 struct field {
 	u8 off;
 	u8 bits;
@@ -224,7 +220,7 @@ int ds_token_check(const struct ds_token_desc *d)
 
 int ds_token_pack(const struct ds_token_desc *d, struct ds_token_pack *p)
 {
-	struct ds_token_pack made = begin(d->type, LAYOUT_NARROW);
+	struct ds_token_pack made = begin(d->type, DS_TOKEN_LAYOUT_NARROW);
 	bool fits;
 
 	switch (d->type) {
@@ -249,7 +245,7 @@ int ds_token_pack(const struct ds_token_desc *d, struct ds_token_pack *p)
 void ds_token_pack_wide(const struct ds_token_desc *d, u32 where,
 			struct ds_token_pack *p)
 {
-	*p = begin(d->type, LAYOUT_WIDE);
+	*p = begin(d->type, DS_TOKEN_LAYOUT_WIDE);
 	put(&p->fixed, where_f, where);
 	if (d->type == DS_TOKEN_QP)
 		put_qp_hot(d, p);
@@ -271,11 +267,11 @@ int ds_token_unpack(const struct ds_token_pack *p, const struct ds_token_desc *w
 	u64 layout = get(p->fixed, layout_f);
 	u8 type = (u8)get(p->fixed, type_f);
 
-	if (layout == LAYOUT_WIDE && wide && wide->type == type) {
+	if (layout == DS_TOKEN_LAYOUT_WIDE && wide && wide->type == type) {
 		unpack_wide(p, wide, d);
 		return 0;
 	}
-	if (layout != LAYOUT_NARROW)
+	if (layout != DS_TOKEN_LAYOUT_NARROW)
 		return -EPROTO;
 
 	memset(d, 0, sizeof(*d));
@@ -298,7 +294,7 @@ int ds_token_unpack(const struct ds_token_pack *p, const struct ds_token_desc *w
 
 bool ds_token_pack_is_wide(const struct ds_token_pack *p, u32 *where)
 {
-	if (get(p->fixed, layout_f) != LAYOUT_WIDE)
+	if (get(p->fixed, layout_f) != DS_TOKEN_LAYOUT_WIDE)
 		return false;
 	*where = (u32)get(p->fixed, where_f);
 	return true;

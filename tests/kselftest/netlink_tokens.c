@@ -167,17 +167,22 @@ TEST(what_is_imported_is_listed)
 	nl_answer = list.by_type[DS_TOKEN_CQ];
 	EXPECT_EQ(78, nl_get(DS_A_NUMBER));
 	EXPECT_EQ(511, nl_get(DS_A_ENTRIES));
+	EXPECT_EQ(0, nl_get(DS_A_CQ_FLAGS));
+	EXPECT_EQ(DS_TOKEN_LAYOUT_NARROW, nl_get(DS_A_LAYOUT));
 	nl_answer = list.by_type[DS_TOKEN_MR];
 	EXPECT_EQ(own, nl_get(DS_A_PD));
 	EXPECT_EQ(12345, nl_get(DS_A_LENGTH));
+	EXPECT_EQ(4, nl_get(DS_A_PAGES));
 	EXPECT_EQ(0x1234, nl_get(DS_A_LKEY));
 	EXPECT_EQ(0x1235, nl_get(DS_A_RKEY));
 	EXPECT(nl_get(DS_A_FLAGS) & DS_TOKEN_WIDE);	/* no whole pages */
+	EXPECT_EQ(DS_TOKEN_LAYOUT_WIDE, nl_get(DS_A_LAYOUT));
 	nl_answer = list.by_type[DS_TOKEN_QP];
 	EXPECT_EQ(79, nl_get(DS_A_NUMBER));
 	EXPECT_EQ(own, nl_get(DS_A_PD));
 	EXPECT_EQ(2, nl_get(DS_A_QP_TYPE));
 	EXPECT_EQ(3, nl_get(DS_A_STATE));
+	EXPECT_EQ(0, nl_get(DS_A_SRQ));
 	EXPECT(!nl_find(DS_A_SCQ) && !nl_find(DS_A_RCQ));	/* nobody has said them */
 	EXPECT(!(nl_get(DS_A_FLAGS) & DS_TOKEN_WIDE));
 	EXPECT_EQ(0, forget(device));

@@ -489,13 +489,7 @@ int main(void)
 		TEST(l1_cannot_go),
 		TEST(pinned_after_all),
 		TEST(pinned),
-<<<<<<< HEAD
-=======
 		TEST(pins_have_a_limit),
-		TEST(promotion_001),
-		TEST(promotion_001_direct),
-		TEST(demotion_001),
->>>>>>> 169c143 (Tokens can be pinned: TOKEN_PIN and TOKEN_UNPIN, dsctl token pin and unpin)
 	};
 
 	return cmocka_run_group_tests_name("core_tier", tests, NULL, NULL);

@@ -218,6 +218,10 @@ enum ds_cmd {
  * @DS_A_LEAST: u64, smallest value of a parameter
  * @DS_A_MOST: u64, largest value
  * @DS_A_DEFAULT: u64, what it is if nobody sets it
+ * @DS_A_LAYOUT: u32, how a token is packed: DS_TOKEN_LAYOUT_NARROW or DS_TOKEN_LAYOUT_WIDE
+ * @DS_A_PAGES: u64, of a memory region, one that is only begun included
+ * @DS_A_CQ_FLAGS: u32, IB_CQ_FLAGS_* with which a CQ was made
+ * @DS_A_SRQ: u8, 1 if the receives of a queue pair come from a shared queue
  */
 enum ds_attr {
 	DS_A_UNSPEC = 0,
@@ -301,9 +305,13 @@ enum ds_attr {
 	DS_A_LEAST = 78,
 	DS_A_MOST = 79,
 	DS_A_DEFAULT = 80,
+	DS_A_LAYOUT = 81,
+	DS_A_PAGES = 82,
+	DS_A_CQ_FLAGS = 83,
+	DS_A_SRQ = 84,
 };
 
-#define DS_A_MAX	DS_A_DEFAULT
+#define DS_A_MAX	DS_A_SRQ
 
 #define DS_TOKEN_BUCKETS	24	/* of DS_A_HISTOGRAM */
 

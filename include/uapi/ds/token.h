@@ -57,6 +57,10 @@ enum ds_token_op {
 #define DS_TOKEN_MOVING		(1u << 3)	/* it is on its way to another tier */
 #define DS_TOKEN_FOREIGN	(1u << 4)	/* imported: of another user of the device */
 
+/* DS_A_LAYOUT of a token: how its words are packed. Memory that nobody has written is none. */
+#define DS_TOKEN_LAYOUT_NARROW	1
+#define DS_TOKEN_LAYOUT_WIDE	3		/* a number in place of its description */
+
 #define DS_TOKEN_NO_PD		0xffffffffu
 
 /**

@@ -36,6 +36,8 @@ Json token_json(const nl::Message &token) {
             row[name] = token_type_name(token.get_or(attr::type, 0));
         else if (name == "qp_type")
             row[name] = qp_type_name(token.get_or(attr::qp_type, 0));
+        else if (name == "srq")
+            row[name] = token.get_or(attr::srq, 0) != 0;
         else
             row[name] = value;
     }
@@ -51,20 +53,40 @@ std::string flags_text(const nl::Message &token) {
     return text;
 }
 
+std::string mr_text(const nl::Message &token) {
+    std::string text = bytes_text(token.get_or(attr::length, 0)) + " at " +
+                       hex(token.get_or(attr::iova, 0)) + ", ";
+    uint64_t pages = token.get_or(attr::pages, 0);
+
+    return text + std::to_string(pages) + (pages == 1 ? " page" : " pages");
+}
+
+std::string cq_text(const nl::Message &token) {
+    uint32_t with = token.get_or(attr::cq_flags, 0);
+
+    return format("%u entries", token.get_or(attr::entries, 0)) +
+           (with ? ", flags " + hex(with) : "");
+}
+
+std::string qp_text(const nl::Message &token) {
+    auto posted = token.get(attr::posted);
+
+    return qp_type_name(token.get_or(attr::qp_type, 0)) + " " + std::string(token.state_name()) +
+           (posted ? format(", %u posted", *posted) : "") +
+           (token.get_or(attr::srq, 0) ? ", SRQ" : "");
+}
+
 // What is worth knowing of an object, in a few words.
 std::string object_text(const nl::Message &token) {
     switch (token.get_or(attr::type, 0)) {
     case DS_TOKEN_PD:
         return format("domain %u", token.get_or(attr::domain, 0));
     case DS_TOKEN_MR:
-        return bytes_text(token.get_or(attr::length, 0)) + " at " +
-               hex(token.get_or(attr::iova, 0));
+        return mr_text(token);
     case DS_TOKEN_CQ:
-        return format("%u entries", token.get_or(attr::entries, 0));
+        return cq_text(token);
     default:
-        auto posted = token.get(attr::posted);
-        return qp_type_name(token.get_or(attr::qp_type, 0)) + " " +
-               std::string(token.state_name()) + (posted ? format(", %u posted", *posted) : "");
+        return qp_text(token);
     }
 }
 
@@ -91,6 +113,7 @@ Row token_row(const nl::Message &token) {
             slot ? std::to_string(*slot) : "-",
             uses ? std::to_string(*uses) : "-",
             object_text(token),
+            std::to_string(token.get_or(attr::layout, 0)),
             flags_text(token)};
 }
 
@@ -164,6 +187,7 @@ Exit token_show(Call &call) {
                     {"SLOT", true},
                     {"USES", true},
                     {"OBJECT", false, true},
+                    {"LAYOUT", true},
                     {"FLAGS"}},
                    rows);
     return Exit::ok;

@@ -149,7 +149,11 @@ constexpr Type type_of() {
     X(HISTOGRAM, histogram, Bytes)          \
     X(LEAST, least, uint64_t)               \
     X(MOST, most, uint64_t)                 \
-    X(DEFAULT, normal, uint64_t)
+    X(DEFAULT, normal, uint64_t)            \
+    X(LAYOUT, layout, uint32_t)             \
+    X(PAGES, pages, uint64_t)               \
+    X(CQ_FLAGS, cq_flags, uint32_t)         \
+    X(SRQ, srq, uint8_t)
 
 /// attr::node, attr::segment, ...: typed names for Message::put() and get().
 namespace attr {
