@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 #
-# The token cache at work: what is counted, where tokens are, parameters; and the objects of
-# all users of an RDMA device beside what rdma(8) counts.
+# The token cache at work: what is counted, where tokens are, how they move, parameters.
 # shellcheck source=tests/e2e/lib.sh
 . /share/lib.sh
-plan 43
+plan 40
 
 bench() { within 60 dsctl -q mem bench $first --op "$1" --count "$2" --depth 4 > /dev/null; }
 # counted NAME: of rxe0, from a file of `dsctl -j token stat`
@@ -14,13 +13,10 @@ count() { dsctl -j token stat --device rxe0 > "${1:-/run/stat}"; }
 sum() { echo $(($(echo "${@:-0}" | tr ' ' '+'))); }
 hits() { sum "$(counted hits_l1 "$1")" "$(counted hits_l2 "$1")" "$(counted hits_l3 "$1")"; }
 samples() { sum "$(counted look_ns_l1 "$1")" "$(counted look_ns_l2 "$1")" "$(counted look_ns_l3 "$1")"; }
-# tokens TYPE TEXT: how many of the type have the text in their document
-tokens() { dsctl -j token show --type "$1" | grep -o '{"token"[^}]*}' | grep -c "$2"; }
-# listed TYPE: what rdma(8) counted
-listed() { grep rxe0 /run/resources | grep -o "\<$1 [0-9]*" | grep -o '[0-9]*'; }
-# has TYPE: tokens of objects of rxe0, foreign ones too; memory of other hosts is no object of it
-has() { tokens "$1" '"device":"rxe0"'; }
-has_mr() { dsctl -j token show --type mr --device rxe0 | grep -o '{"token"[^}]*}' | grep -vc '"lkey":0,'; }
+# looked: since /run/before
+looked() { echo $(($(hits /run/stat) - $(hits /run/before))); }
+# between LEAST MOST NUMBER
+between() { [ "$1" -le "$3" ] && [ "$3" -le "$2" ]; }
 
 configure
 lend 1 16M > /dev/null
@@ -35,15 +31,17 @@ count /run/before
 bench read 1000
 bench write 1000
 count
-grown=$(($(hits /run/stat) - $(hits /run/before)))
+grown=$(looked)
 echo "# look-ups: $grown, in L1 $(($(counted hits_l1) - $(counted hits_l1 /run/before)))"
-check "an operation looks up the tokens of its region and its queue pair" [ $grown -ge 4000 ]
+# Heartbeats look up their queue pair's: one of each connection a second.
+check "an operation looks up the tokens of its region and its queue pair, once" between 4000 5000 "$grown"
 check "nearly all are in L1" [ $((($(counted hits_l1) - $(counted hits_l1 /run/before)) * 100 / grown)) -ge 95 ]
 timed=$(($(samples /run/stat) - $(samples /run/before)))
 check "all were timed ($timed of $grown)" [ $timed -eq $grown ]
 check "none failed" [ "$(counted failed)" = "$(counted failed /run/before)" ]
 check "tokens came into L1" [ "$(counted up_l1)" -gt 0 ]
-check "and were carried there" [ "$(counted dma_bytes)" -ge "$((8 * $(counted up_l1)))" ]
+# All are of regions and queue pairs; and L1 has room for all, so none went down.
+is "each by 16 bytes" "$(counted dma_bytes)" $((16 * $(counted up_l1)))
 check "they are there" [ "$(counted tokens_l1)" -gt 0 ]
 is "as many as are shown" "$(dsctl -j token show --tier 1 | grep -o '{"token"' | wc -l)" "$(counted tokens_l1)"
 mapped=$(dsctl -j token map | grep -o '"l1":[0-9]*' | cut -d: -f2 | tr '\n' +)
@@ -53,7 +51,7 @@ count /run/before
 bench read 200
 count
 is "none is timed" "$(samples /run/stat)" "$(samples /run/before)"
-check "but all are counted" [ "$(hits /run/stat)" -gt "$(hits /run/before)" ]
+check "but all are counted" between 400 600 "$(looked)"
 dsctl -q token set LATENCY_SAMPLING=61
 echo 0 > /sys/module/ds/parameters/token_cache
 count /run/before
@@ -63,7 +61,7 @@ is "and are not counted" "$(hits /run/stat)" "$(hits /run/before)"
 echo 1 > /sys/module/ds/parameters/token_cache
 bench read 200
 count
-check "until they use it again" [ $(($(hits /run/stat) - $(hits /run/before))) -ge 400 ]
+check "until they use it again" between 400 600 "$(looked)"
 
 # -- tokens --
 check "a queue pair in L1 has posted" sh -c 'dsctl -j token show --type qp --tier 1 | grep -q "\"state\":\"rts\".*\"posted\":[1-9]"'
@@ -73,6 +71,7 @@ sleep 1
 check "token top sees the tiers at work" sh -c 'dsctl token top -b -n 1 | tee /run/top | grep -Eq "^L1 +[0-9]+ +[0-9.]*[1-9][0-9.]* +(9[0-9]|100)\.[0-9] %"'
 sed 's/^/# /' /run/top
 check "readers wait for tokens on their way" dsctl -q token set MIGRATION_BLOCKING=1
+is "and the module says so" "$(dsctl -j token set | grep -o '"name":"MIGRATION_BLOCKING","value":[0-9]*')" '"name":"MIGRATION_BLOCKING","value":1'
 sleep 1
 check "operations go on" sh -c 'dsctl -j token top -n 1 | grep -q "\"tier\":1,\"tokens\":[0-9]*,\"hits\":[0-9.]*[1-9]"'
 dsctl -q token set MIGRATION_BLOCKING=0
@@ -119,24 +118,45 @@ check "none failed or was late" [ "$(grown expand_failed) $(grown expand_late) $
 within 20 dsctl -q space del 2
 is "with the segment they go" "$(wide)" 0
 
-# -- objects of others --
-within 60 ib_send_bw -d rxe0 -D 40 > /dev/null 2>&1 &
-sleep 1
-within 60 ib_send_bw -d rxe0 -D 40 10.77.0.1 > /dev/null 2>&1 &
-user_has() { [ "$(rdma resource show qp | grep -c 'comm ib_send_bw')" = 2 ]; }
-check "a program uses the device" eventually 20 user_has
-rdma resource show > /run/resources
-dsctl token import rxe0 > /run/import
-sed 's/^/# /' /run/resources /run/import
-for type in pd cq qp mr; do
-	is "import lists what rdma(8) counts: $type" "$(grep -c "^$type " /run/import)" "$(listed $type)"
-done
-check "the program's are foreign" sh -c "grep -q '^qp .* RC .* ib_send_bw  *foreign' /run/import"
-is "tokens, ours and others: cq qp" "$(has cq) $(has qp)" "$(listed cq) $(listed qp)"
-is "pd mr" "$(has pd) $(has_mr)" "$(listed pd) $(listed mr)"
-pkill -x ib_send_bw
-wait
-rdma link delete rxe0
-is "they go with the device" "$(dsctl token show | grep -c rxe0)" 0
-rdma link add rxe0 type rxe netdev eth0
-check "and operations come back" eventually 30 bench read 10
+# -- moves, as the tracepoint tells them --
+moves=/sys/kernel/tracing/instances/moves
+# traced: how many moves came to L1, to L2 from home, to L2 from L1, home; and were aborted
+traced() {
+	awk '/ ds_token_move: / {
+		match($0, /from=[0-9]+/); from = substr($0, RSTART + 5, RLENGTH - 5)
+		match($0, /to=[0-9]+/); to = substr($0, RSTART + 3, RLENGTH - 3)
+		n[from == to ? "aborted" : (to < from ? "up" : "down") to]++
+	} END { print n["up1"] + 0, n["up2"] + 0, n["down2"] + 0, n["down3"] + 0, n["aborted"] + 0 }' $moves/trace
+}
+# strays: moves of a token from where it was not; a new one is at home
+strays() {
+	awk '/ ds_token_move: / {
+		match($0, /token=[^ ]+/); token = substr($0, RSTART, RLENGTH)
+		match($0, /from=[0-9]+/); from = substr($0, RSTART + 5, RLENGTH - 5)
+		match($0, /to=[0-9]+/); to = substr($0, RSTART + 3, RLENGTH - 3)
+		if (from != (token in at ? at[token] : 3) || to < 1 || to > 3) n++
+		at[token] = to
+	} END { print n + 0 }' $moves/trace
+}
+# all NAME...: of all devices
+all() { awk -v names="$*" '{ n[$2] += $3 } END { k = split(names, name, " "); for (i = 1; i <= k; i++) printf "%d ", n[name[i]] }' /sys/kernel/debug/ds/tokencache; }
+scatter() { within 60 dsctl -q mem bench $first --op read --count 1000 --depth 4 --span 64M --random > /dev/null; }
+agree() { [ "$(traced) " = "$(all up_l1 up_l2 down_l2 down_l3 aborted)" ]; }
+
+for node in 2 1; do on_node $node bash /share/node.sh clean; done
+bash /share/node.sh unload
+check "a module with little room in L1" insmod /ds/ds.ko token_l1=16 token_l2=1
+mkdir $moves
+echo 1 > $moves/events/ds/ds_token_move/enable
+bash /share/node.sh configure
+segment=$(lend 2 64M)
+join 1 2
+dsctl -q seg attach "2:$segment" --space 1 --servers 1 --size 64M > /dev/null
+check "more tokens are used than it has room for" scatter
+check "each move that was counted was traced" eventually 10 agree
+echo "# traced: $(traced); counted: $(all up_l1 up_l2 down_l2 down_l3 aborted dma_bytes)"
+check "up and down" sh -c 'set -- $1; [ $1 -ge 20 ] && [ $3 -ge 4 ]' sh "$(traced)"
+is "each from where the token was" "$(strays)" 0
+rmdir $moves
+read -r up1 up2 down2 down3 bytes <<< "$(all up_l1 up_l2 down_l2 down_l3 dma_bytes)"
+check "moves carry 16 bytes, home 8 of those that were written to" between $((16 * (up1 + up2 + down2))) $((16 * (up1 + up2 + down2) + 8 * down3)) "$bytes"
