@@ -37,10 +37,20 @@ Format of_text(Bytes bytes) {
     return line.find_first_of(" \t") != line.npos ? Format::lis : Format::integers;
 }
 
-/// Times that do not fall, and next requests that are of the same object, as far as it is seen.
+/// What is seen of a file, which may be all of it.
+struct Sight {
+    Bytes bytes;
+    bool whole;
+
+    /// Is it, as far as that is known, records of this size and nothing else?
+    bool fits(size_t record) const { return !whole || bytes.size() % record == 0; }
+};
+
+/// Times that do not fall, sizes, and next requests that are of the same object, as far as they are
+/// seen. Numbers of 32 or 64 bits do not look so: where they are small, there is no size.
 bool is_oracle(Bytes bytes) {
+    constexpr uint32_t largest = 1 << 30;
     size_t count = bytes.size() / sizeof(OracleRecord);
-    bool more = bytes.size() == Source::longest_peek;
     uint32_t last = 0;
 
     for (size_t i = 0; i < count; i++) {
@@ -49,8 +59,10 @@ bool is_oracle(Bytes bytes) {
         auto same = [&](uint64_t n) {
             return n > i && n < count && at<OracleRecord>(bytes, n).id == r.id;
         };
-        bool unseen = next >= count && (next == UINT64_MAX || (more && next <= most_requests));
-        if (r.seconds < last || !(unseen || same(next) || same(next - 1)))
+        // Of a file that was cut, the next request may be behind its end.
+        bool unseen = next == UINT64_MAX || (next >= count && next <= most_requests);
+        bool sized = r.size >= 1 && r.size <= largest;
+        if (r.seconds < last || !sized || !(unseen || same(next) || same(next - 1)))
             return false;
         last = r.seconds;
     }
@@ -74,23 +86,85 @@ std::optional<bool> halves_belong(Bytes bytes) {
     return 10 * same > 9 * again;
 }
 
+/// Are these numbers all of one kind? Then each can come at any place. The fields of a record come
+/// again at their own places only: at every second or every third one, of most records.
+template <class T>
+bool of_one_kind(Bytes bytes) {
+    struct Seen {
+        size_t place;
+        bool again, elsewhere;
+    };
+
+    for (size_t fields : {2, 3}) {
+        std::unordered_map<T, Seen> numbers;
+        for (size_t i = 0; i < bytes.size() / sizeof(T); i++) {
+            auto [at_it, is_new] = numbers.try_emplace(at<T>(bytes, i), i % fields, false, false);
+            at_it->second.again |= !is_new;
+            at_it->second.elsewhere |= at_it->second.place != i % fields;
+        }
+        auto count = [&](bool Seen::*what) {
+            return std::ranges::count_if(numbers, [&](const auto &n) { return n.second.*what; });
+        };
+        if (count(&Seen::again) < 8 || 4 * count(&Seen::elsewhere) < count(&Seen::again))
+            return false;
+    }
+    return true;
+}
+
 template <class T, class Test>
 bool all(Bytes bytes, Test &&test) {
     for (size_t i = 0; i < bytes.size() / sizeof(T); i++)
         if (!test(at<T>(bytes, i)))
             return false;
-    return true;
+    return bytes.size() >= sizeof(T);
 }
 
-/// Numbers without a header: small ones show their width by their zeros.
-std::optional<Format> of_numbers(Bytes bytes) {
-    if (bytes.size() >= 8 && all<uint64_t>(bytes, [](uint64_t n) { return n >> 40 == 0; }))
+/// What has no header. Small numbers show their width by their zeros.
+std::optional<Format> of_records(const Sight &sight) {
+    constexpr size_t enough = 8;  // records that look like oracle's by no chance
+    Bytes bytes = sight.bytes;
+    bool many = bytes.size() >= enough * sizeof(OracleRecord);
+    bool oracle = (many || sight.fits(sizeof(OracleRecord))) && is_oracle(bytes);
+    bool wide = all<uint64_t>(bytes, [](uint64_t n) { return n >> 40 == 0; });
+    bool narrow = all<uint32_t>(bytes, [](uint32_t n) { return be32toh(n) >> 24 == 0; });
+
+    if (oracle && (many || !(wide || narrow)))
+        return Format::oracle;
+    if (oracle || (wide && narrow))
+        return std::nullopt;
+    if (wide || narrow)
+        return wide ? Format::u64le : Format::u32be;
+    auto belong = halves_belong(bytes);
+    if (belong && *belong && of_one_kind<uint64_t>(bytes))
         return Format::u64le;
-    if (all<uint32_t>(bytes, [](uint32_t n) { return be32toh(n) >> 24 == 0; }))
+    if (belong && !*belong && of_one_kind<uint32_t>(bytes))
         return Format::u32be;
-    if (auto belong = halves_belong(bytes))
-        return *belong ? Format::u64le : Format::u32be;
     return std::nullopt;
+}
+
+/// The formats that it may be, none of which is clear.
+std::string candidates(const Sight &sight) {
+    std::string names;
+    auto add = [&](bool possible, Format format) {
+        if (possible)
+            names += (names.empty() ? "" : " ") + std::string(name_of(format));
+    };
+
+    add(sight.fits(sizeof(uint32_t)), Format::u32be);
+    add(sight.fits(sizeof(uint64_t)), Format::u64le);
+    add(sight.fits(sizeof(OracleRecord)), Format::oracle);
+    return names;
+}
+
+Failure unclear(const std::string &path, const Sight &sight) {
+    std::string names = candidates(sight),
+                sentence = "The format of '" + path + "' cannot be told from its bytes";
+
+    if (names.empty())
+        return Failure({EBADMSG, sentence + ": it fits none, by its size.",
+                        "Check whether it was cut, or name its format with --format.", false});
+    return Failure(
+        {EBADMSG, sentence + ".", "Name it with --format, one of: " + names + ".", false});
 }
 
 }  // namespace
@@ -106,12 +180,10 @@ Format guess(Source &source) {
         return Format::ds;
     if (is_text(bytes))
         return of_text(bytes);
-    if (is_oracle(bytes))
-        return Format::oracle;
-    if (auto format = of_numbers(bytes))
+    Sight sight{bytes, bytes.size() < Source::longest_peek};
+    if (auto format = of_records(sight))
         return *format;
-    throw Failure({EBADMSG, "The format of '" + source.path() + "' cannot be told from its bytes.",
-                   "Name it: " + format_names() + ".", false});
+    throw unclear(source.path(), sight);
 }
 
 }  // namespace ds::sim
