@@ -108,21 +108,36 @@ void phases_have_nothing_in_common(void **) {
 }
 
 void scans_have_their_share(void **) {
-    Trace trace = generate({.kind = "mixture", .requests = 400'000, .objects = 1000, .scans = 0.3});
-    size_t scanned = 0;
-    uint64_t last = 999;
-
-    for (size_t i = 0; i < trace.requests.size(); i++) {
-        uint64_t key = key_of(trace, i);
-        if (key < 1000)
-            continue;
-        assert_int_equal(key, last + 1);  // never again
-        last = key;
-        scanned++;
-    }
-    assert_in_range(scanned, 110'000, 130'000);
-    assert_int_equal(
-        generate({.kind = "mixture", .requests = 9999, .objects = 10, .scans = 0}).uniques, 10);
+    for (uint64_t requests : {1, 10, 99, 1000, 12'345, 400'000})
+        for (uint32_t objects : {1, 10, 1000, 100'000})
+            for (int percent : {0, 1, 20, 50, 99}) {
+                Trace trace = generate({.kind = "mixture",
+                                        .requests = requests,
+                                        .objects = objects,
+                                        .scans = percent / 100.0,
+                                        .seed = requests});
+                uint64_t scanned = 0, last = objects - 1, longest = 0, length = 0;
+                for (size_t i = 0; i < trace.requests.size(); i++) {
+                    uint64_t key = key_of(trace, i);
+                    if (key < objects) {
+                        length = 0;
+                        continue;
+                    }
+                    assert_int_equal(key, last + 1);  // never again
+                    last = key;
+                    scanned++;
+                    longest = std::max(longest, ++length);
+                }
+                assert_int_equal(trace.requests.size(), requests);
+                double off =
+                    static_cast<double>(scanned) - static_cast<double>(requests) * percent / 100;
+                assert_true(std::abs(off) <= 0.5);
+                // Two scans may meet, and where there are few others, many.
+                if (percent <= 20)
+                    assert_true(longest <= 2 * std::max(1u, objects / 4) || objects < 100);
+                // Each tenth of a trace has its own.
+                assert_true(longest <= scanned / 4 || scanned < 100 || percent > 20);
+            }
 }
 
 void a_fanout_touches_four_tokens(void **) {

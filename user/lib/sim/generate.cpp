@@ -74,22 +74,29 @@ public:
         }
     }
 
-    /// Scans over objects that nobody asks for again, each as long as a quarter of the others.
+    /// Scans over objects that nobody asks for again, each at most as long as a quarter of the
+    /// others. All requests that they are due are shared out among them, one scan somewhere in each
+    /// of as many equal parts of the trace.
     void mixture() {
+        constexpr uint64_t usual_scans = 10;
         Zipf rank(recipe_.objects, recipe_.alpha);
-        uint64_t length = std::max(1u, recipe_.objects / 4), next = recipe_.objects;
-        double share = recipe_.scans / static_cast<double>(length);
-        // Of all requests, not of those between scans.
-        double begin = share / (1 - recipe_.scans + share);
+        auto due = static_cast<uint64_t>(
+            std::llround(recipe_.scans * static_cast<double>(recipe_.requests)));
+        uint64_t longest = std::max(1u, recipe_.objects / 4), others = recipe_.requests - due;
+        uint64_t scans =
+            std::max((due + longest - 1) / longest, std::min<uint64_t>(due, usual_scans));
+        uint64_t scanned = 0, next = recipe_.objects;
 
-        while (left()) {
-            if (!random_.chance(begin)) {
+        for (uint64_t scan = 0; scan < scans; scan++) {
+            double place = (static_cast<double>(scan) + random_.share()) /
+                           static_cast<double>(scans) * static_cast<double>(others);
+            while (made_ - scanned < static_cast<uint64_t>(place))
                 add(rank(random_));
-                continue;
-            }
-            for (uint64_t i = 0; i < length && left(); i++)
+            for (; scanned < due * (scan + 1) / scans; scanned++)
                 add(next++);
         }
+        while (left())
+            add(rank(random_));
     }
 
     /// A request of a QP touches its own token, its CQ's, its PD's and one of its four MRs':
