@@ -110,7 +110,8 @@ void who_waits_too_long_gives_up(void **) {
     assert_int_equal(r.moved[1], 1);
     auto events = events_of(trace, options);
     assert_int_equal(events["expand"], 3);
-    assert_int_equal(events["abort"], 2);
+    assert_int_equal(events["expire"], 2);
+    assert_int_equal(events["abort"], 0);
     assert_int_equal(events["promote"], 1);
     // Those who wait for the move are served then.
     options.mode = Mode::blocking;
@@ -235,7 +236,8 @@ void always_the_same_and_all_told(void **) {
             assert_true(numbers(r) == numbers(run(trace, options)));
             auto events = events_of(trace, options);
             assert_int_equal(events["expand"], r.expands - r.expands_refused);
-            assert_int_equal(events["abort"], r.aborts + r.expands_expired);
+            assert_int_equal(events["abort"], r.aborts);
+            assert_int_equal(events["expire"], r.expands_expired);
             assert_int_equal(events["stage"], r.prestaged);
             assert_true(handlers > 1 || r.expands_refused + r.expands_expired > 0);
             assert_true(r.prestaged > 0);

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cerrno>
+#include <cstring>
 #include <string_view>
 
 namespace ds::sim {
@@ -13,8 +14,8 @@ namespace {
 constexpr size_t buffer_bytes = size_t(64) << 10;
 
 std::string_view name_of(EventLog::Move what) {
-    constexpr std::array<std::string_view, 6> names{"promote", "demote", "evict",
-                                                    "expand",  "abort",  "stage"};
+    constexpr std::array<std::string_view, 7> names{"promote", "demote", "evict", "expand",
+                                                    "abort",   "expire", "stage"};
     return names[static_cast<size_t>(what)];
 }
 
@@ -24,7 +25,8 @@ Result<EventLog> EventLog::create(const std::string &path) {
     fabric::Fd file(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
 
     if (!file.open())
-        return Error::from(errno, "the event log '" + path + "' cannot be made");
+        return Error::from(errno,
+                           "the event log '" + path + "' cannot be made: " + strerror(errno));
     return EventLog(std::move(file), path);
 }
 
@@ -63,7 +65,8 @@ void EventLog::flush() {
 Result<void> EventLog::finish() {
     flush();
     if (error_)
-        return Error::from(error_, "the event log '" + path_ + "' could not be written");
+        return Error::from(
+            error_, "the event log '" + path_ + "' could not be written: " + strerror(error_));
     return {};
 }
 

@@ -15,7 +15,7 @@ namespace ds::sim {
 /// threshold {"t_ns", "event": "threshold", "tier", "from", "to"}, from and to being its values.
 class EventLog {
 public:
-    enum class Move : uint8_t { promote, demote, evict, expand, abort, stage };
+    enum class Move : uint8_t { promote, demote, evict, expand, abort, expire, stage };
 
     /// Writes to @p path, from its beginning.
     static Result<EventLog> create(const std::string &path);

@@ -174,7 +174,8 @@ void Engine::answered(uint32_t number, int ret, uint64_t now) {
         copy_at(std::max(now, changes_[number].away), number, now);
         return;
     }
-    log(now, EventLog::Move::abort, last.move.token, last.from, last.move.to);
+    // The answer for a token that has ended comes to nobody; so this is one that is late.
+    log(now, EventLog::Move::expire, last.move.token, last.from, last.move.to);
     give_up(number, now);
     free_changes_.push_back(number);
 }
