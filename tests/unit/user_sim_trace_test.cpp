@@ -13,44 +13,11 @@
 
 #include <ds/token.h>
 
-#include "sim/decode.hpp"
-#include "user_sim.hpp"
+#include "user_sim_files.hpp"
 
 namespace {
 
 using namespace simtest;
-
-template <class T>
-std::string bytes_of(const T &value) {
-    return {reinterpret_cast<const char *>(&value), sizeof(value)};
-}
-
-std::string be32(std::initializer_list<uint32_t> words) {
-    std::string bytes;
-    for (uint32_t word : words)
-        bytes += bytes_of(htobe32(word));
-    return bytes;
-}
-
-std::string le64(std::initializer_list<uint64_t> words) {
-    std::string bytes;
-    for (uint64_t word : words)
-        bytes += bytes_of(word);
-    return bytes;
-}
-
-std::string ds_header(uint32_t version = 1, uint32_t size = 16) {
-    return "DSTRACE1" + bytes_of(version) + bytes_of(size);
-}
-
-std::string ds_record(uint64_t time, uint32_t handle, uint8_t op, uint8_t tier = 0,
-                      uint16_t zero = 0) {
-    return bytes_of(time) + bytes_of(handle) + bytes_of(op) + bytes_of(tier) + bytes_of(zero);
-}
-
-std::string oracle(uint32_t seconds, uint64_t id, int64_t next) {
-    return bytes_of(OracleRecord{seconds, id, 512, next});
-}
 
 struct Expected {
     std::vector<uint32_t> ids;
@@ -150,21 +117,6 @@ std::string zstded(const std::string &content) {
 
 constexpr Pack packs[] = {gzipped, xzed, zstded};
 
-size_t open_files() {
-    auto files = std::filesystem::directory_iterator("/proc/self/fd");
-    return static_cast<size_t>(std::distance(begin(files), end(files)));
-}
-
-ds::Error refused(const std::string &path, const ReadOptions &options = {}) {
-    size_t before = open_files();
-    ds::Error error = error_of([&] { read_trace(path, options); });
-
-    assert_int_equal(open_files(), before);
-    assert_true(has(error.sentence, path) && error.sentence.ends_with("."));
-    assert_false(error.remedy.empty());
-    return error;
-}
-
 void what_cannot_be_opened(void **) {
     Folder folder;
 
@@ -213,23 +165,60 @@ void bad_lines(void **) {
     bad(Format::csv, "time,op,id\n1,read,2\n", {"18446744074,read,2"});
 }
 
-void no_format_at_all(void **) {
+/// An error says what is wrong with its line, and which format the file was taken for.
+void reasons(void **) {
     Folder folder;
-    std::mt19937 random(1);
-    std::string noise;
+    auto check = [&](const std::string &content, const std::string &said,
+                     const std::string &format) {
+        auto error = refused(folder.file(content));
+        if (!has(error.sentence, said) || !has(error.remedy, "it was taken for '" + format + "'"))
+            fail_msg("%s %s", error.sentence.c_str(), error.remedy.c_str());
+        error = refused(folder.file(content), {.format = format_of(format)});
+        assert_false(has(error.remedy, "taken"));
+    };
 
-    for (int i = 0; i < 4096; i++)
-        noise += static_cast<char>(random());
-    assert_true(has(refused(folder.file("# Traces\n")).sentence, "Line 1 "));
-    assert_true(has(refused(folder.file("QPs,Mpps\n10,1.5\n")).sentence, "Line 1 "));
-    assert_true(
-        has(refused(folder.file("a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,id,op\n")).sentence, "Line 1"));
-    auto error = refused(folder.file(noise));
-    assert_true(has(error.sentence, "cannot be told") && has(error.remedy, "u64le"));
-    // Named, noise is as good as any.
-    assert_int_equal(read_trace(folder.file(noise), {.format = Format::u32be}).requests.size(),
-                     1024);
-    assert_int_equal(error_of([] { format_of("frob"); }).code, EINVAL);
+    check("1\n\n", "Line 2 of '" + folder.path() + "' is blank", "integers");
+    check("1\n-2\n", "has -2, which is negative", "integers");
+    check("1\n18446744073709551616\n", "has 18446744073709551616, which is too large", "integers");
+    check("1\nx2\n", "has 'x2', which is not a number", "integers");
+    check("1\n-\n", "has '-', which is not", "integers");
+    check("1 1 0 0\n\n", "is blank", "lis");
+    check("1 1 0 0\n1 1 0\n", "is not four numbers", "lis");
+    check("1 1 0 0\n1 0 0 0\n", "has a count of 0", "lis");
+    check("1 1 0 0\n-1 1 0 0\n", "has -1, which is negative", "lis");
+    check("1 1 0 0\n1 -1 0 0\n", "has -1, which is negative", "lis");
+    check("1 1 0 0\nx 1 0 0\n", "has 'x', which is not a number to start at", "lis");
+    check("1 1 0 0\n1 x 0 0\n", "has 'x', which is not a count", "lis");
+    check("1 1 0 0\n18446744073709551615 1 0 0\n", "goes on to an object above 2^64 - 2", "lis");
+    check("1 99999999999999999999 0 0\n", "99, which is too large", "lis");
+    check("l 0x1 1\n\n", "is blank", "address");
+    check("1,read\n\n", "is blank", "csv");
+    check("1,read\n,read\n", "is blank where there should be the number of an object", "csv");
+    check("1,read\n1,reads\n", "has no operation", "csv");
+    check(ds_header() + "x", "in the middle of a record", "ds");
+}
+
+void seconds_with_decimals(void **) {
+    Folder folder;
+    const std::pair<const char *, uint64_t> good[] = {
+        {"0", 0},
+        {"0.5", s / 2},
+        {"1.000000001", s + 1},
+        {"2.0000000019999", 2 * s + 1},  // what is less than a nanosecond is cut off
+        {"18446744073.709551615", UINT64_MAX},
+    };
+
+    for (auto [text, ns] : good) {
+        std::string path = folder.file("time,op,id\n" + std::string(text) + ",read,2\n");
+        assert_int_equal(read_trace(path).time_ns.at(0), ns);
+    }
+    for (const char *text : {"", ".", ".5", "3.", "0.x", "0.-1", "1.5.5", "-0.5", "1e3", "0.5 ",
+                             "18446744073.709551616", "18446744074.0"})
+        assert_true(
+            has(refused(folder.file("time,op,id\n" + std::string(text) + ",read,2\n")).sentence,
+                "has no time"));
+    // Nanoseconds have none.
+    assert_true(has(refused(folder.file("handle,op,time_ns\n1,read,0.5\n")).sentence, "no time"));
 }
 
 /// Each format as each other one: refused, or read as something, but nothing else happens.
@@ -421,94 +410,6 @@ void blocks_of_addresses(void **) {
     assert_int_equal(read_trace(path, {.block = 1}).keys[0], 0xfff);
 }
 
-/// 64-bit numbers of any size are told from 32-bit ones by what comes again.
-void hashed_keys(void **) {
-    Folder folder;
-    std::mt19937_64 random(3);
-    std::vector<uint64_t> keys(100);
-    std::string wide, narrow;
-
-    for (uint64_t &key : keys)
-        key = random();
-    for (int i = 0; i < 5000; i++) {
-        wide += bytes_of(keys[random() % 100]);
-        narrow += bytes_of(static_cast<uint32_t>(keys[random() % 100]));
-    }
-    Trace trace = read_trace(folder.file(wide));
-    assert_true(trace.format == Format::u64le && trace.uniques == 100);
-    trace = read_trace(folder.file(narrow));
-    assert_true(trace.format == Format::u32be && trace.requests.size() == 5000);
-}
-
-/// A long trace of libCacheSim, from record @p first on and of @p size bytes; its next requests are
-/// counted from @p base.
-std::string piece_of_oracle(size_t first, size_t size, int64_t base) {
-    constexpr size_t records = 20'000;
-    std::mt19937 random(5);
-    std::vector<uint64_t> ids;
-    std::map<uint64_t, int64_t> later;
-    std::string all, part;
-
-    for (size_t i = 0; i < records; i++)
-        ids.push_back(40'000'000 + random() % (i % 3 ? 500 : 5'000'000));
-    for (size_t i = records; i-- > 0;) {
-        auto [at, is_new] = later.try_emplace(ids[i], 0);
-        int64_t next = is_new ? -1 : at->second + base;
-        at->second = static_cast<int64_t>(i);
-        part = bytes_of(OracleRecord{static_cast<uint32_t>(5'633'898 + i / 7), ids[i],
-                                     static_cast<uint32_t>(512 * (1 + ids[i] % 100)), next});
-        std::reverse(part.begin(), part.end());
-        all += part;
-    }
-    std::reverse(all.begin(), all.end());
-    return all.substr(first * sizeof(OracleRecord), size);
-}
-
-void pieces_of_an_oracle(void **) {
-    Folder folder;
-
-    for (int64_t base : {0, 1})
-        for (size_t records : {1, 2, 3, 10, 50, 500, 5000, 10'000, 19'999, 20'000}) {
-            std::string piece = piece_of_oracle(0, 24 * records, base);
-            Trace trace = read_trace(folder.file(piece));
-            assert_true(trace.format == Format::oracle);
-            assert_int_equal(trace.requests.size(), records);
-            for (size_t rest : {4, 8, 12, 16, 21})
-                assert_true(has(refused(folder.file(piece.substr(0, piece.size() - rest))).sentence,
-                                records > 8 ? "in the middle of a record" : "cannot be told"));
-        }
-    // From its middle its next requests are those of others.
-    refused(folder.file(piece_of_oracle(10, 24 * 5000, 0)));
-}
-
-/// What may be more than one format is refused, with those that it may be.
-void more_than_one_format(void **) {
-    Folder folder;
-    std::mt19937 random(2);
-    std::string shifted, pairs, triples;
-    auto names = [&](const std::string &content) {
-        auto error = refused(folder.file(content));
-        assert_true(has(error.sentence, "cannot be told") && has(error.remedy, "--format"));
-        return error.remedy.substr(std::min(error.remedy.find(": "), error.remedy.size()));
-    };
-
-    for (uint64_t i = 0; i < 1001; i++) {
-        uint32_t key = 0x80000000 | static_cast<uint32_t>(random() % 50);
-        shifted += bytes_of(i << 8);
-        pairs += bytes_of(key) + bytes_of(uint32_t(0x90000000 + i));
-        triples += bytes_of(key) + bytes_of(~key) + bytes_of(uint32_t(0x90000000 + i));
-    }
-    assert_string_equal(names(std::string(100'000, 0)).c_str(), ": u32be u64le.");
-    assert_string_equal(names(std::string(12, 0)).c_str(), ": u32be.");
-    assert_string_equal(names(std::string(48, 0)).c_str(), ": u32be u64le oracle.");
-    assert_string_equal(names(std::string(13, 0)).c_str(), "");
-    assert_string_equal(names(std::string(1 << 20, 0)).c_str(), ": u32be u64le oracle.");
-    assert_string_equal(names(shifted).c_str(), ": u32be u64le.");
-    assert_string_equal(names(le64({1, uint64_t(1) << 39, 1})).c_str(), ": u32be u64le oracle.");
-    names(pairs);
-    names(triples);
-}
-
 void written_and_read(void **) {
     Folder folder;
     std::string bytes;
@@ -624,7 +525,8 @@ int main() {
         cmocka_unit_test(what_cannot_be_opened),
         cmocka_unit_test(an_empty_file),
         cmocka_unit_test(bad_lines),
-        cmocka_unit_test(no_format_at_all),
+        cmocka_unit_test(reasons),
+        cmocka_unit_test(seconds_with_decimals),
         cmocka_unit_test(wrong_formats),
         cmocka_unit_test(truncated_records),
         cmocka_unit_test(our_own_format_is_strict),
@@ -636,9 +538,6 @@ int main() {
         cmocka_unit_test(a_long_file),
         cmocka_unit_test(damaged_packings),
         cmocka_unit_test(blocks_of_addresses),
-        cmocka_unit_test(hashed_keys),
-        cmocka_unit_test(pieces_of_an_oracle),
-        cmocka_unit_test(more_than_one_format),
         cmocka_unit_test(written_and_read),
         cmocka_unit_test(counts),
         cmocka_unit_test(recorded_tokens),

@@ -24,6 +24,44 @@ std::optional<uint64_t> number(std::string_view text) {
     return value;
 }
 
+/// Why number() has none for this: what comes behind "Line 3 of 'x' ". @p instead: what should be
+/// there.
+std::string no_number(std::string_view text, const std::string &instead) {
+    std::string_view digits = text.substr(std::min<size_t>(text.starts_with('-'), text.size()));
+
+    if (text.empty())
+        return "is blank where there should be " + instead;
+    if (digits.empty() || digits.find_first_not_of("0123456789") != digits.npos)
+        return "has '" + std::string(text.substr(0, 40)) + "', which is not " + instead;
+    return "has " + std::string(text.substr(0, 40)) +
+           (digits == text ? ", which is too large: numbers go to 2^64 - 1"
+                           : ", which is negative");
+}
+
+std::string or_blank(std::string_view line, std::string what) {
+    return line.empty() ? "is blank" : what;
+}
+
+/// Seconds, which may have decimals, in nanoseconds; what is less is cut off.
+std::optional<uint64_t> nanoseconds(std::string_view text) {
+    constexpr size_t places = 9;
+    size_t point = text.find('.');
+    auto whole = number(text.substr(0, point));
+    uint64_t part = 0;
+
+    if (!whole || *whole > UINT64_MAX / ns_per_second)
+        return std::nullopt;
+    if (point != text.npos) {
+        std::string decimals(text.substr(point + 1));
+        if (decimals.empty() || decimals.find_first_not_of("0123456789") != decimals.npos)
+            return std::nullopt;
+        decimals.resize(places, '0');
+        part = *number(decimals);
+    }
+    uint64_t ns = *whole * ns_per_second;
+    return ns + part < ns ? std::nullopt : std::optional(ns + part);
+}
+
 /// The words of a line; more than there is room for are counted, not kept.
 template <size_t N>
 size_t split(std::string_view line, std::string_view separators,
@@ -69,7 +107,7 @@ struct Columns {
     size_t object = 0;
     size_t operation = 1;
     size_t time = 2;
-    uint64_t ns_per_unit = 1;
+    bool in_seconds = false;
     size_t count = 3;
     bool header = false;
 
@@ -91,7 +129,7 @@ std::optional<Columns> Columns::of_header(std::string_view line) {
         else if (name == "operation" || name == "op")
             operation = i;
         else if (name == "time_ns" || name == "time")
-            columns.time = i, columns.ns_per_unit = name == "time" ? ns_per_second : 1;
+            columns.time = i, columns.in_seconds = name == "time";
     }
     if (!object || !operation || columns.count > most)
         return std::nullopt;
@@ -113,7 +151,7 @@ void decode_integers(Source &source, Builder &builder) {
         }
         auto key = number(line);
         if (!key)
-            source.fail_line("is not a number");
+            source.fail_line(no_number(line, "a number"));
         builder.add(*key, Operation::read);
         marked = false;
     }
@@ -124,10 +162,16 @@ void decode_lis(Source &source, Builder &builder) {
 
     for (std::string_view line; source.line(line);) {
         if (split(line, " \t", word) != 4)
-            source.fail_line("is not four numbers: start, count and two more");
+            source.fail_line(or_blank(line, "is not four numbers: start, count and two more"));
         auto start = number(word[0]), count = number(word[1]);
-        if (!start || !count || *count == 0 || *start + *count < *start)
-            source.fail_line("is not four numbers: start, count and two more");
+        if (!start)
+            source.fail_line(no_number(word[0], "a number to start at"));
+        if (!count)
+            source.fail_line(no_number(word[1], "a count"));
+        if (*count == 0)
+            source.fail_line("has a count of 0");
+        if (*start + *count < *start)
+            source.fail_line("goes on to an object above 2^64 - 2");
         builder.expect(*count);
         for (uint64_t i = 0; i < *count; i++)
             builder.add(*start + i, Operation::read);
@@ -141,7 +185,8 @@ void decode_address(Source &source, Builder &builder, uint32_t block) {
         bool three = split(line, " \t", word) == 3;
         if (!three || (word[0] != "l" && word[0] != "s") || !word[1].starts_with("0x") ||
             !number(word[1]))
-            source.fail_line("is not a load or store: l or s, 0xADDRESS and a number");
+            source.fail_line(
+                or_blank(line, "is not a load or store: l or s, 0xADDRESS and a number"));
         builder.add(*number(word[1]) / block, word[0] == "s" ? Operation::write : Operation::read);
     }
 }
@@ -163,21 +208,22 @@ void decode_csv(Source &source, Builder &builder) {
                 columns.time = Columns::none;
         }
         if (count != columns.count || count < 2 || (!columns.header && count > 3))
-            source.fail_line("has another number of columns");
+            source.fail_line(or_blank(line, "has another number of columns"));
         auto key = number(word[columns.object]);
         auto op = operation(word[columns.operation]);
         if (!key)
-            source.fail_line("names no object by a number");
+            source.fail_line(no_number(word[columns.object], "the number of an object"));
         if (!op)
             source.fail_line("has no operation: read, write, create or free");
         if (columns.time == Columns::none) {
             builder.add(*key, *op);
             continue;
         }
-        auto time = number(word[columns.time]);
-        if (!time || *time > UINT64_MAX / columns.ns_per_unit)
+        auto time =
+            columns.in_seconds ? nanoseconds(word[columns.time]) : number(word[columns.time]);
+        if (!time)
             source.fail_line("has no time");
-        builder.add(*key, *op, *time * columns.ns_per_unit);
+        builder.add(*key, *op, *time);
     }
 }
 

@@ -86,15 +86,22 @@ bool Source::line(std::string_view &text) {
     return true;
 }
 
+std::string Source::remedy() const {
+    std::string remedy = "Check the file, or name its format";
+
+    return guessed_.empty() ? remedy + "."
+                            : remedy + " with --format: it was taken for '" + guessed_ + "'.";
+}
+
 void Source::fail_line(const std::string &what) const {
     throw Failure({EBADMSG, "Line " + std::to_string(lines_) + " of '" + path_ + "' " + what + ".",
-                   "Check the file, or name its format.", false});
+                   remedy(), false});
 }
 
 void Source::fail_byte(const std::string &what) const {
     throw Failure({EBADMSG,
                    "'" + path_ + "' " + what + " at byte " + std::to_string(before_ + begin_) + ".",
-                   "Check the file, or name its format.", false});
+                   remedy(), false});
 }
 
 }  // namespace ds::sim

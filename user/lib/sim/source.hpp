@@ -45,10 +45,15 @@ public:
 
     const std::string &path() const { return path_; }
 
+    /// Errors say from now on that the format was guessed.
+    void is_guessed(std::string_view format) { guessed_ = format; }
+
 private:
     static constexpr size_t longest_line = 4096;
 
-    std::string path_;
+    std::string remedy() const;
+
+    std::string path_, guessed_;
     std::unique_ptr<Stream> stream_;
     std::vector<uint8_t> buffer_;
     size_t begin_ = 0, end_ = 0;  // of what is in the buffer

@@ -79,8 +79,12 @@ uint64_t Trace::writes() const {
 Trace read_trace(const std::string &path, const ReadOptions &options) {
     Source source(path);
     Builder builder(path, options);
-    Format format = options.format == Format::guess ? guess(source) : options.format;
+    Format format = options.format;
 
+    if (format == Format::guess) {
+        format = guess(source);
+        source.is_guessed(name_of(format));
+    }
     decode(source, builder, format, options);
     return std::move(builder).finish(format);
 }

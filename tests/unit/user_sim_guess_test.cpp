@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// The format of a file is told by its content, and where that may be more than one, it is refused.
+#include <algorithm>
+#include <cerrno>
+#include <map>
+#include <random>
+
+#include "user_sim_files.hpp"
+
+namespace {
+
+using namespace simtest;
+
+void no_format_at_all(void **) {
+    Folder folder;
+    std::mt19937 random(1);
+    std::string noise;
+
+    for (int i = 0; i < 4096; i++)
+        noise += static_cast<char>(random());
+    assert_true(has(refused(folder.file("# Traces\n")).sentence, "Line 1 "));
+    assert_true(has(refused(folder.file("QPs,Mpps\n10,1.5\n")).sentence, "Line 1 "));
+    assert_true(
+        has(refused(folder.file("a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,id,op\n")).sentence, "Line 1"));
+    auto error = refused(folder.file(noise));
+    assert_true(has(error.sentence, "cannot be told") && has(error.remedy, "u64le"));
+    // Named, noise is as good as any.
+    assert_int_equal(read_trace(folder.file(noise), {.format = Format::u32be}).requests.size(),
+                     1024);
+    assert_int_equal(error_of([] { format_of("frob"); }).code, EINVAL);
+}
+
+/// 64-bit numbers of any size are told from 32-bit ones by what comes again.
+void hashed_keys(void **) {
+    Folder folder;
+    std::mt19937_64 random(3);
+    std::vector<uint64_t> keys(100);
+    std::string wide, narrow;
+
+    for (uint64_t &key : keys)
+        key = random();
+    for (int i = 0; i < 5000; i++) {
+        wide += bytes_of(keys[random() % 100]);
+        narrow += bytes_of(static_cast<uint32_t>(keys[random() % 100]));
+    }
+    Trace trace = read_trace(folder.file(wide));
+    assert_true(trace.format == Format::u64le && trace.uniques == 100);
+    trace = read_trace(folder.file(narrow));
+    assert_true(trace.format == Format::u32be && trace.requests.size() == 5000);
+}
+
+/// A long trace of libCacheSim, from record @p first on and of @p size bytes; its next requests are
+/// counted from @p base.
+std::string piece_of_oracle(size_t first, size_t size, int64_t base) {
+    constexpr size_t records = 20'000;
+    std::mt19937 random(5);
+    std::vector<uint64_t> ids;
+    std::map<uint64_t, int64_t> later;
+    std::string all, part;
+
+    for (size_t i = 0; i < records; i++)
+        ids.push_back(40'000'000 + random() % (i % 3 ? 500 : 5'000'000));
+    for (size_t i = records; i-- > 0;) {
+        auto [at, is_new] = later.try_emplace(ids[i], 0);
+        int64_t next = is_new ? -1 : at->second + base;
+        at->second = static_cast<int64_t>(i);
+        part = bytes_of(OracleRecord{static_cast<uint32_t>(5'633'898 + i / 7), ids[i],
+                                     static_cast<uint32_t>(512 * (1 + ids[i] % 100)), next});
+        std::reverse(part.begin(), part.end());
+        all += part;
+    }
+    std::reverse(all.begin(), all.end());
+    return all.substr(first * sizeof(OracleRecord), size);
+}
+
+void pieces_of_an_oracle(void **) {
+    Folder folder;
+
+    for (int64_t base : {0, 1})
+        for (size_t records : {1, 2, 3, 10, 50, 500, 5000, 10'000, 19'999, 20'000}) {
+            std::string piece = piece_of_oracle(0, 24 * records, base);
+            Trace trace = read_trace(folder.file(piece));
+            assert_true(trace.format == Format::oracle);
+            assert_int_equal(trace.requests.size(), records);
+            for (size_t rest : {4, 8, 12, 16, 21})
+                assert_true(has(refused(folder.file(piece.substr(0, piece.size() - rest))).sentence,
+                                records > 8 ? "in the middle of a record" : "cannot be told"));
+        }
+    // From its middle its next requests are those of others.
+    refused(folder.file(piece_of_oracle(10, 24 * 5000, 0)));
+}
+
+/// What may be more than one format is refused, with those that it may be.
+void more_than_one_format(void **) {
+    Folder folder;
+    std::mt19937 random(2);
+    std::string shifted, pairs, triples;
+    auto names = [&](const std::string &content) {
+        auto error = refused(folder.file(content));
+        assert_true(has(error.sentence, "cannot be told") && has(error.remedy, "--format"));
+        return error.remedy.substr(std::min(error.remedy.find(": "), error.remedy.size()));
+    };
+
+    for (uint64_t i = 0; i < 1001; i++) {
+        uint32_t key = 0x80000000 | static_cast<uint32_t>(random() % 50);
+        shifted += bytes_of(i << 8);
+        pairs += bytes_of(key) + bytes_of(uint32_t(0x90000000 + i));
+        triples += bytes_of(key) + bytes_of(~key) + bytes_of(uint32_t(0x90000000 + i));
+    }
+    assert_string_equal(names(std::string(100'000, 0)).c_str(), ": u32be u64le.");
+    assert_string_equal(names(std::string(12, 0)).c_str(), ": u32be.");
+    assert_string_equal(names(std::string(48, 0)).c_str(), ": u32be u64le oracle.");
+    assert_string_equal(names(std::string(13, 0)).c_str(), "");
+    assert_string_equal(names(std::string(1 << 20, 0)).c_str(), ": u32be u64le oracle.");
+    assert_string_equal(names(shifted).c_str(), ": u32be u64le.");
+    assert_string_equal(names(le64({1, uint64_t(1) << 39, 1})).c_str(), ": u32be u64le oracle.");
+    names(pairs);
+    names(triples);
+}
+
+}  // namespace
+
+int main() {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_format_at_all),
+        cmocka_unit_test(hashed_keys),
+        cmocka_unit_test(pieces_of_an_oracle),
+        cmocka_unit_test(more_than_one_format),
+    };
+
+    return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
