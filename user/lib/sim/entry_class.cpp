@@ -36,6 +36,8 @@ ClassShares ClassShares::parse(std::string_view text) {
         auto kind = std::ranges::find(entry_classes, part.substr(0, colon), &EntryClass::name);
         if (kind == entry_classes.end())
             throw refused(text, "there is no class '" + std::string(part.substr(0, colon)) + "'");
+        if (shares.at(size_t(kind - entry_classes.begin())))
+            throw refused(text, "it has '" + std::string(kind->name) + "' twice");
         unsigned &share = shares.at(size_t(kind - entry_classes.begin()));
         const char *end = part.data() + part.size();
         auto [stop, error] = std::from_chars(

@@ -48,6 +48,10 @@ struct RunOptions {
     /// The names, with a blank between them.
     static std::string parameter_names();
 
+    /// Those that are counted, for check().
+    enum class Count : uint8_t { l1, l2, writes, outstanding, handlers };
+    /// Throws Failure (EINVAL) for a number that it cannot have.
+    static void check(Count which, uint64_t number);
     /// Throws Failure (EINVAL) for what cannot be run.
     void check() const;
     /// Throws Failure (EINVAL) for a trace that does not say what it should.

@@ -79,6 +79,21 @@ std::string RunOptions::parameter_names() {
     return names;
 }
 
+void RunOptions::check(Count which, uint64_t number) {
+    switch (which) {
+    case Count::l1:
+        return in_range("The number of entries of L1", number, DS_POLICY_CAPACITY_MIN, DS_L1_MAX);
+    case Count::l2:
+        return in_range("The number of pages of L2", number, 0, DS_L2_PAGES_MAX);
+    case Count::writes:
+        return in_range("The share of writes", number, 0, 100);
+    case Count::outstanding:
+        return in_range("The number of requests under way", number, 1, 65536);
+    case Count::handlers:
+        return in_range("The number of handlers", number, 1, 1024);
+    }
+}
+
 void RunOptions::check() const {
     bool of_001 = policy == "literal-001" || policy == "adaptive-001";
 
@@ -97,14 +112,14 @@ void RunOptions::check() const {
             throw wrong(name + " means nothing without a batch.", "Use --batch with it.");
         }
     }
-    in_range("The number of entries of L1", uint64_t(l1), DS_POLICY_CAPACITY_MIN, DS_L1_MAX);
-    in_range("The number of pages of L2", uint64_t(l2), 0, DS_L2_PAGES_MAX);
-    in_range("The share of writes", uint64_t(writes.value_or(0)), 0, 100);
+    check(Count::l1, l1);
+    check(Count::l2, l2);
+    check(Count::writes, writes.value_or(0));
     in_range("The rate", rate, 0.001, 1000);
-    in_range("The number of requests under way", uint64_t(outstanding.value_or(1)), 1, 65536);
+    check(Count::outstanding, outstanding.value_or(1));
     in_range("The bandwidth of the CXL port", times.cxl_bytes_per_ns, 0.001, 10'000);
     in_range("The bandwidth of PCIe", times.pcie_bytes_per_ns, 0.001, 10'000);
-    in_range("The number of handlers", uint64_t(handlers.value_or(1)), 1, 1024);
+    check(Count::handlers, handlers.value_or(1));
     if (handlers && parameters.contains(batch_size))
         throw wrong("The host is not asked for what a batch fetches.",
                     "Give the batch up, or the handlers.");

@@ -45,7 +45,7 @@ const std::vector<Param> &global_options() {
         {.name = "--timeout",
          .value = "MS",
          .kind = Kind::duration,
-         .help = "longest wait of the command; 500, 500ms, 10s, 2m",
+         .help = "longest wait of a command that asks a host; 500, 500ms, 10s, 2m",
          .min = 1,
          .max = 86400000},
         {.name = "--color",

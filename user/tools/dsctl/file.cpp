@@ -14,7 +14,7 @@
 
 namespace dsctl {
 
-static std::string remedy_for(int errnum) {
+std::string file_remedy(int errnum) {
     switch (errnum) {
     case ENOENT:
         return "check the name of the file";
@@ -38,7 +38,7 @@ void File::fail(const char *what) const {
 
     throw from_errno("FIL", errnum,
                      "cannot " + std::string(what) + " '" + path_ + "': " + errno_text(errnum),
-                     remedy_for(errnum))
+                     file_remedy(errnum))
         .with("file", path_);
 }
 

@@ -11,6 +11,9 @@
 
 namespace dsctl {
 
+// What to do about an errno that came from a file.
+std::string file_remedy(int errnum);
+
 class File {
 public:
     File(const std::string &path, int flags, mode_t mode = 0666);

@@ -35,7 +35,8 @@ int run(const Parsed &parsed) {
     } catch (const Error &error) {
         return fail(out, error);
     } catch (const std::bad_alloc &) {
-        return fail(out, from_errno("SYS", ENOMEM, "dsctl has no memory"));
+        return fail(out, from_errno("SYS", ENOMEM, "dsctl has no memory left",
+                                    "give it less to do, or raise the limit of its memory"));
     }
 }
 

@@ -56,6 +56,16 @@ ds::sim::Trace trace_of(const Call &call, const std::string &path) {
     });
 }
 
+ds::sim::Trace accesses_of(const Call &call, const std::string &path) {
+    ds::sim::Trace trace = trace_of(call, path);
+
+    if (!trace.accesses())
+        throw from_errno("SIM", EBADMSG,
+                         "'" + path + "' has no access: all its requests create or free",
+                         "choose a trace with reads or writes");
+    return trace;
+}
+
 bool wants_csv(const Call &call) {
     if (call.has("--csv") && call.out.json())
         throw usage("--csv and --json exclude each other");

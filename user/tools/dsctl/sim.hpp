@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "call.hpp"
+#include "file.hpp"
 #include "sim/trace.hpp"
 
 namespace dsctl {
@@ -29,12 +30,18 @@ auto or_error(Action &&action) {
         // What was named wrongly is a mistake in the command line.
         if (error.code == EINVAL)
             throw usage(clause(error.sentence), clause(error.remedy));
-        throw from_errno("SIM", error.code, clause(error.sentence), clause(error.remedy));
+        // The library's general remedies are of spaces and segments; here all are of files.
+        bool general = error.remedy == ds_remedy(error.code);
+        throw from_errno("SIM", error.code, clause(error.sentence),
+                         general ? file_remedy(error.code) : clause(error.remedy));
     }
 }
 
 // A file of 'TRACE...', read as --format, --block and --most say.
 ds::sim::Trace trace_of(const Call &call, const std::string &path);
+
+// The same; throws if it has no access, of which ratios are.
+ds::sim::Trace accesses_of(const Call &call, const std::string &path);
 
 // If --csv was given; throws if JSON is to be printed, too.
 bool wants_csv(const Call &call);

@@ -122,6 +122,10 @@ Exit sim_calibrate(Call &call) {
                 .model = ds::sim::knee(fit.model),
                 .tokens = ds::sim::knee(ds::sim::with_tokens(fit.model))};
 
+    if (knees.measured == points.back().qps)
+        call.out.warn(
+            "the rates never fall: there is no knee, and the entries of the caches, of contexts "
+            "above all, cannot be known");
     respond(call, file, fit, knees);
     if (csv)
         print_csv(call, fit);

@@ -24,11 +24,11 @@ uint64_t number_of(std::string_view option, std::string_view text) {
     return *number;
 }
 
-uint32_t small_number_of(std::string_view option, std::string_view text) {
+uint32_t count_of(std::string_view option, RunOptions::Count which, std::string_view text) {
     uint64_t number = number_of(option, text);
 
-    // As large as that is out of any range.
-    return static_cast<uint32_t>(std::min<uint64_t>(number, UINT32_MAX));
+    or_error([&] { RunOptions::check(which, number); });
+    return static_cast<uint32_t>(number);
 }
 
 double decimal_in(std::string_view option, std::string_view text) {
@@ -41,14 +41,26 @@ double decimal_in(std::string_view option, std::string_view text) {
     return value;
 }
 
-// "name=value" of a list.
-std::pair<std::string, std::string> assignment(std::string_view option, const std::string &part) {
-    size_t equals = part.find('=');
+using Assignment = std::pair<std::string, std::string>;
 
-    if (equals == part.npos)
-        throw usage("option '" + std::string(option) + "' is a list of NAME=VALUE, not '" + part +
-                    "'");
-    return {part.substr(0, equals), part.substr(equals + 1)};
+// The list "name=value,...", each name once.
+std::vector<Assignment> assignments_of(const Call &call, std::string_view option) {
+    std::vector<Assignment> list;
+
+    for (const std::string &part : list_of(call, option)) {
+        size_t equals = part.find('=');
+        if (equals == part.npos)
+            throw usage("option '" + std::string(option) + "' is a list of NAME=VALUE, not '" +
+                        part + "'");
+        std::string name = part.substr(0, equals);
+        if (std::ranges::find(list, name, &Assignment::first) != list.end())
+            throw usage("option '" + std::string(option) + "' names '" + name + "' twice",
+                        option == "--set"
+                            ? "name it once; in a sweep with several values, as " + name + "=1:8"
+                            : "name it once");
+        list.emplace_back(name, part.substr(equals + 1));
+    }
+    return list;
 }
 
 // "5", or "170:410".
@@ -70,8 +82,7 @@ void set_latencies(const Call &call, RunOptions &options) {
                                                             {"l3_read", &times.l3_read},
                                                             {"l3_write", &times.l3_write},
                                                             {"expand", &times.expand}};
-    for (const std::string &part : list_of(call, "--latency")) {
-        auto [name, value] = assignment("--latency", part);
+    for (const auto &[name, value] : assignments_of(call, "--latency")) {
         auto found = std::ranges::find(known, name, &std::pair<std::string_view, Latency *>::first);
         if (found == std::end(known))
             throw usage("there is no latency '" + name + "'",
@@ -81,8 +92,7 @@ void set_latencies(const Call &call, RunOptions &options) {
 }
 
 void set_bandwidths(const Call &call, RunOptions &options) {
-    for (const std::string &part : list_of(call, "--bandwidth")) {
-        auto [name, value] = assignment("--bandwidth", part);
+    for (const auto &[name, value] : assignments_of(call, "--bandwidth")) {
         if (name != "cxl" && name != "pcie")
             throw usage("there is no link '" + name + "'", "choose from: cxl pcie");
         (name == "cxl" ? options.times.cxl_bytes_per_ns : options.times.pcie_bytes_per_ns) =
@@ -137,12 +147,22 @@ std::vector<std::string> values_of(const std::string &text) {
     return values;
 }
 
-// Behind all others, as a parameter's own name is more exact than an option.
+// Two parameters have options of their own.
+void check_twice(const Call &call, const std::string &name) {
+    constexpr std::pair<const char *, const char *> both[] = {
+        {"--l1", "L1_CAPACITY"}, {"--batch", "PREFETCH_BATCH_THRESHOLD"}};
+
+    for (auto [option, parameter] : both)
+        if (name == parameter && call.has(option))
+            throw usage(std::string(option) + " and --set " + parameter + " are the same",
+                        "give one of them");
+}
+
 void set_parameters(const Call &call, std::vector<RunOptions> &cells) {
     if (!call.has("--set"))
         return;
-    for (const std::string &part : list_of(call, "--set")) {
-        std::pair<std::string, std::string> given = assignment("--set", part);
+    for (const Assignment &given : assignments_of(call, "--set")) {
+        check_twice(call, given.first);
         multiply(cells, values_of(given.second), [&](RunOptions &o, const std::string &text) {
             or_error([&] { o.set(given.first, number_of("--set", text)); });
         });
@@ -165,24 +185,30 @@ const std::vector<Axis> &axes() {
              o.mode = text == "blocking" ? ds::sim::Mode::blocking : ds::sim::Mode::optimistic;
          }},
         {"--l1",
-         [](RunOptions &o, const std::string &text) { o.l1 = small_number_of("--l1", text); }},
+         [](RunOptions &o, const std::string &text) {
+             o.l1 = count_of("--l1", RunOptions::Count::l1, text);
+         }},
         {"--l2",
-         [](RunOptions &o, const std::string &text) { o.l2 = small_number_of("--l2", text); }},
-        {"--writes", [](RunOptions &o,
-                        const std::string &text) { o.writes = small_number_of("--writes", text); }},
+         [](RunOptions &o, const std::string &text) {
+             o.l2 = count_of("--l2", RunOptions::Count::l2, text);
+         }},
+        {"--writes",
+         [](RunOptions &o, const std::string &text) {
+             o.writes = count_of("--writes", RunOptions::Count::writes, text);
+         }},
         {"--batch",
          [](RunOptions &o, const std::string &text) {
              or_error([&] { o.set("PREFETCH_BATCH_THRESHOLD", number_of("--batch", text)); });
          }},
         {"--handlers",
          [](RunOptions &o, const std::string &text) {
-             o.handlers = small_number_of("--handlers", text);
+             o.handlers = count_of("--handlers", RunOptions::Count::handlers, text);
          }},
         {"--rate",
          [](RunOptions &o, const std::string &text) { o.rate = decimal_in("--rate", text); }},
         {"--outstanding",
          [](RunOptions &o, const std::string &text) {
-             o.outstanding = small_number_of("--outstanding", text);
+             o.outstanding = count_of("--outstanding", RunOptions::Count::outstanding, text);
          }},
     };
     return all;

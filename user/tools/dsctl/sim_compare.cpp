@@ -16,9 +16,8 @@ namespace {
 using ds::sim::Comparison;
 
 double ratio(const Comparison &result, const ds::sim::Cell &cell, size_t policy) {
-    // A trace of creations only has no access.
     return static_cast<double>(cell.hits[policy]) /
-           static_cast<double>(std::max<uint64_t>(1, result.accesses[cell.trace]));
+           static_cast<double>(result.accesses[cell.trace]);
 }
 
 Json number_or_null(std::optional<double> value) {
@@ -119,7 +118,7 @@ Exit sim_compare(Call &call) {
         for (uint32_t capacity : capacities)
             or_error([&] { ds::sim::make_policy(policy, capacity, {}); });
     for (const std::string &file : files)
-        traces.push_back(trace_of(call, file));
+        traces.push_back(accesses_of(call, file));
     Comparison result = run(call, traces, capacities, policies);
     respond(call, files, traces, result);
     if (csv)

@@ -114,7 +114,7 @@ Exit sim_mrc(Call &call) {
     if (call.has("--capacity"))
         chosen = capacities_of(call);
     for (const std::string &file : call.list("TRACE..."))
-        curves.push_back(curve_of(file, trace_of(call, file), sampling, chosen));
+        curves.push_back(curve_of(file, accesses_of(call, file), sampling, chosen));
     respond(call, curves, sampling.has_value());
     if (csv)
         print_csv(call, curves);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // sim run: one trace through the tiers.
+#include <sys/stat.h>
 #include <algorithm>
 #include <chrono>
 #include <future>
@@ -115,6 +116,18 @@ void print_fields(Call &call, const RunResult &result, const std::optional<Timin
     call.out.fields(fields);
 }
 
+// As the log is written from its beginning, the trace would be gone.
+void check_events(const Call &call, const std::string &trace) {
+    struct stat one, other;
+
+    if (!call.has("--events") || stat(trace.c_str(), &one) != 0 ||
+        stat(call.text("--events").c_str(), &other) != 0)
+        return;
+    if (one.st_dev == other.st_dev && one.st_ino == other.st_ino)
+        throw usage("the file of --events is the trace itself: '" + trace + "'",
+                    "choose another file");
+}
+
 }  // namespace
 
 Exit sim_run(Call &call) {
@@ -126,6 +139,9 @@ Exit sim_run(Call &call) {
 
     if (cells.size() > 1)
         throw usage("a run has one value of each option", "use dsctl sim sweep for lists");
+    if (csv && call.has("--timing"))
+        throw usage("--csv has no column for --timing", "use --json with it");
+    check_events(call, file);
     Trace trace = trace_of(call, file);
     if (call.has("--events"))
         events.emplace(

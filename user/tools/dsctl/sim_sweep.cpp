@@ -34,6 +34,23 @@ std::vector<RunResult> sweep(Call &call, const ds::sim::Trace &trace,
     return or_error([&] { return results.get(); });
 }
 
+// An option that the table shows only where runs differ in it.
+struct Dimension {
+    const char *header;
+    std::string (*text)(const RunOptions &cell);
+};
+
+std::string text_of(std::optional<uint32_t> number) {
+    return number ? std::to_string(*number) : "-";
+}
+
+const Dimension dimensions[] = {
+    {"WRITES", [](const RunOptions &cell) { return text_of(cell.writes); }},
+    {"HANDLERS", [](const RunOptions &cell) { return text_of(cell.handlers); }},
+    {"RATE", [](const RunOptions &cell) { return format("%g", cell.rate); }},
+    {"OUTSTANDING", [](const RunOptions &cell) { return text_of(cell.outstanding); }},
+};
+
 void print_table(Call &call, const std::vector<RunOptions> &cells,
                  const std::vector<RunResult> &results) {
     std::vector<Column> columns{
@@ -42,8 +59,16 @@ void print_table(Call &call, const std::vector<RunOptions> &cells,
         {"TO L1", true},   {"ABORTS", true},  {"DMA", true}};
     bool parameters =
         std::ranges::any_of(cells, [](const RunOptions &cell) { return !cell.parameters.empty(); });
+    std::vector<const Dimension *> shown;
     std::vector<Row> rows;
 
+    for (const Dimension &dimension : dimensions)
+        if (std::ranges::any_of(cells, [&](const RunOptions &cell) {
+                return dimension.text(cell) != dimension.text(cells[0]);
+            }))
+            shown.push_back(&dimension);
+    for (const Dimension *dimension : shown)
+        columns.push_back({dimension->header, true});
     for (size_t i = 0; i < cells.size(); i++) {
         const RunResult &r = results[i];
         double accesses = static_cast<double>(std::max<uint64_t>(1, r.accesses));
@@ -56,6 +81,8 @@ void print_table(Call &call, const std::vector<RunOptions> &cells,
                         std::to_string(r.times.p99()), std::to_string(r.times.p999()),
                         std::to_string(r.moved[1]), std::to_string(r.aborts),
                         std::to_string(r.cxl.operations + r.pcie.operations)});
+        for (const Dimension *dimension : shown)
+            rows.back().emplace_back(dimension->text(cells[i]));
         if (parameters)
             rows.back().emplace_back(Value(cells[i].parameters).text);
     }

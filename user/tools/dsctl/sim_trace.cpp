@@ -18,6 +18,29 @@ uint64_t count(const ds::sim::Trace &trace, Operation op) {
                                                [&](auto request) { return request.op == op; }));
 }
 
+// An option that does nothing for the kind was meant for another one.
+void check_kind(const Call &call) {
+    struct Use {
+        const char *option;
+        std::vector<std::string_view> kinds;
+    };
+    static const Use uses[] = {{"--alpha", {"zipf", "phases", "mixture"}},
+                               {"--phases", {"phases"}},
+                               {"--scans", {"mixture"}},
+                               {"--random", {"fanout"}}};
+    const std::string kind = call.text("--kind");
+
+    for (const Use &use : uses) {
+        if (!call.has(use.option) || std::ranges::find(use.kinds, kind) != use.kinds.end())
+            continue;
+        std::string names;
+        for (std::string_view name : use.kinds)
+            names += (names.empty() ? "" : ", ") + std::string(name);
+        throw usage(std::string(use.option) + " means nothing for the kind '" + kind + "'",
+                    "it is for: " + names);
+    }
+}
+
 }  // namespace
 
 Exit sim_trace_show(Call &call) {
@@ -50,6 +73,7 @@ Exit sim_trace_show(Call &call) {
 }
 
 Exit sim_trace_make(Call &call) {
+    check_kind(call);
     ds::sim::Recipe recipe{.kind = call.text("--kind"),
                            .requests = call.number("--requests"),
                            .objects = static_cast<uint32_t>(call.number("--objects")),
