@@ -37,7 +37,7 @@ echo "# look-ups: $grown, in L1 $(($(counted hits_l1) - $(counted hits_l1 /run/b
 check "an operation looks up the tokens of its region and its queue pair, once" between 4000 5000 "$grown"
 check "nearly all are in L1" [ $((($(counted hits_l1) - $(counted hits_l1 /run/before)) * 100 / grown)) -ge 95 ]
 timed=$(($(samples /run/stat) - $(samples /run/before)))
-check "all were timed ($timed of $grown)" [ $timed -eq $grown ]
+check "all were timed ($timed of $grown)" [ "$timed" -eq "$grown" ]
 check "none failed" [ "$(counted failed)" = "$(counted failed /run/before)" ]
 check "tokens came into L1" [ "$(counted up_l1)" -gt 0 ]
 # All are of regions and queue pairs; and L1 has room for all, so none went down.
@@ -155,6 +155,7 @@ dsctl -q seg attach "2:$segment" --space 1 --servers 1 --size 64M > /dev/null
 check "more tokens are used than it has room for" scatter
 check "each move that was counted was traced" eventually 10 agree
 echo "# traced: $(traced); counted: $(all up_l1 up_l2 down_l2 down_l3 aborted dma_bytes)"
+# shellcheck disable=SC2016 # expanded there
 check "up and down" sh -c 'set -- $1; [ $1 -ge 20 ] && [ $3 -ge 4 ]' sh "$(traced)"
 is "each from where the token was" "$(strays)" 0
 rmdir $moves
