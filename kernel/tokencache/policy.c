@@ -196,8 +196,8 @@ int ds_policy_forget(struct ds_policy *p, u32 slot)
 	if (slot >= p->capacity || !ds_policy_used(p, slot))
 		return -EINVAL;
 	s = &p->slots[slot];
-	p->pinned -= !!(s->key_high & DS_SLOT_PINNED);
-	s->key_high &= ~(DS_SLOT_USED | DS_SLOT_PINNED);
+	ds_policy_pin(p, slot, false);
+	s->key_high &= ~DS_SLOT_USED;
 	p->forgotten++;
 	if (p->base)
 		return 0;
@@ -222,13 +222,18 @@ void ds_policy_rekey(struct ds_policy *p, u32 slot, u32 key)
 int ds_policy_pin(struct ds_policy *p, u32 slot, bool pinned)
 {
 	struct ds_policy_slot *s;
+	u32 *others;
 
 	if (slot >= p->capacity || !ds_policy_used(p, slot))
 		return -EINVAL;
 	s = &p->slots[slot];
-	p->pinned += pinned;
-	p->pinned -= !!(s->key_high & DS_SLOT_PINNED);
-	s->key_high = (u16)((s->key_high & ~DS_SLOT_PINNED) | (pinned ? DS_SLOT_PINNED : 0));
+	if (pinned == !!(s->key_high & DS_SLOT_PINNED))
+		return 0;
+	others = s->link & DS_SLOT_MAIN ? &p->kept : &p->staged;
+	p->pinned += pinned ? 1 : -1;
+	if (!p->base)
+		*others -= pinned ? 1 : -1;
+	s->key_high ^= DS_SLOT_PINNED;
 	return 0;
 }
 

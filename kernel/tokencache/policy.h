@@ -94,8 +94,8 @@ struct ds_policy_slot {
  * @pinned: slots
  * @epoch: now
  * @misses: in this epoch
- * @staged: slots that belong to staging
- * @kept: those that belong to main
+ * @staged: slots that belong to staging, but for pinned ones, who would leave it no room
+ * @kept: those that belong to main, likewise
  * @window: how many may be in staging
  * @share: the same for LIRS, in 1/1024 of the capacity
  * @left: went from the head of staging lately

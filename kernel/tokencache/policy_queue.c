@@ -118,9 +118,8 @@ static bool ds_policy_pass_on(struct ds_policy *p, u32 slot)
 		ds_policy_enqueue(p, slot, ds_policy_last_use(p, slot));
 		return true;
 	}
-	/* In staging, which is short, those who stay would leave no room to others. */
 	if (p->slots[slot].key_high & DS_SLOT_PINNED) {
-		ds_policy_move(p, slot, true, p->epoch);
+		ds_policy_enqueue(p, slot, p->epoch);
 		return true;
 	}
 	return false;
@@ -229,7 +228,7 @@ u32 ds_policy_main_age(struct ds_policy *p)
 
 static inline bool ds_policy_main_has_room(const struct ds_policy *p)
 {
-	return p->kept + p->window < p->capacity;
+	return p->kept + p->window < p->capacity - p->pinned;
 }
 
 /* The oldest leaves, or goes on. The slot, or DS_POLICY_NONE. */

@@ -281,8 +281,9 @@ static void assert_sound(void)
 			continue;
 		}
 		assert_int_equal(slot_of[ds_policy_key(&policy, slot)], slot);
-		pinned += !!(s->key_high & DS_SLOT_PINNED);
-		if (s->link & DS_SLOT_MAIN)
+		if (s->key_high & DS_SLOT_PINNED)
+			pinned++;
+		else if (s->link & DS_SLOT_MAIN)
 			kept++;
 		else
 			staged++;
