@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Hits from two threads, without a lock, while a third one misses: nothing is torn or lost. */
 #include "core_policy.h"
+#include "core_steps.h"
 
 #define CAPACITY	256
 #define KEYS		2000
-#define MISSES		200000
+#define MISSES		STEPS(200000)
 
 static bool stopping;
 

@@ -15,6 +15,7 @@
 #include "tokencache/cache.h"
 #include "tokencache/inline.h"
 #include "tokencache/move.h"
+#include "core_steps.h"
 
 enum { SLOTS = 16 };
 
@@ -203,7 +204,7 @@ static void most_are_found(void **state)
 
 /* ---- many threads: after a revoke has returned nobody finds the token ---- */
 
-enum { ROUNDS = 20000 };
+enum { ROUNDS = STEPS(100000) };
 
 static u32 now, dead;	/* handles: that is made, that is revoked */
 static u64 found, wrong;
@@ -225,6 +226,7 @@ static void *seek(void *arg)
 			if (token && ds_l1_find(&table.l1, token, &p) != DS_L1_NONE)
 				__atomic_fetch_add(&found, 1, __ATOMIC_RELAXED);
 		}
+		sched_yield();
 	}
 	return NULL;
 }
@@ -238,6 +240,7 @@ static void *carry(void *arg)
 
 		ds_move(&table, token, 3, 0);
 		ds_move(&table, token, 1, 7);
+		sched_yield();
 	}
 	return NULL;
 }

@@ -19,6 +19,7 @@
 
 #include "tokencache/cache.h"
 #include "tokencache/inline.h"
+#include "core_steps.h"
 
 enum { TOKENS = 1200, STABLE = 1000, HOT = 60, CAPACITY = 16, USERS = 2 };
 
@@ -275,7 +276,7 @@ static void all_at_once(bool blocking)
 	for (i = 0; i < 3; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, parts[i], NULL), 0);
 	for (i = 0; i < USERS; i++) {
-		users[i].steps = (steps ? strtoull(steps, NULL, 0) : 600000) / USERS;
+		users[i].steps = (steps ? strtoull(steps, NULL, 0) : STEPS(600000)) / USERS;
 		users[i].random = i + 1;
 		assert_int_equal(pthread_create(&users[i].thread, NULL, user, &users[i]), 0);
 	}

@@ -468,35 +468,6 @@ void optimistic_moves_are_not_waited_for(void **) {
     assert_true(20 * optimistic.aborts <= optimistic.moved[1]);
 }
 
-void threads_do_not_matter(void **) {
-    Trace trace = zipf(3000, 30'000, 0.5);
-    std::vector<RunOptions> cells;
-    for (const char *policy : {"default", "literal-001", "adaptive-001"})
-        for (Mode mode : {Mode::optimistic, Mode::blocking})
-            for (uint32_t l1 : {100u, 1000u})
-                for (uint64_t batch : {0, 32}) {
-                    RunOptions options;
-                    options.policy = policy;
-                    options.mode = mode;
-                    options.l1 = l1;
-                    if (batch)
-                        options.set("PREFETCH_BATCH_THRESHOLD", batch);
-                    cells.push_back(options);
-                }
-    std::atomic<uint64_t> done = 0;
-    std::vector<RunResult> one = sweep(trace, cells, 1, &done);
-    assert_int_equal(done, cells.size());
-    for (unsigned threads : {2u, 7u, 256u}) {
-        std::vector<RunResult> others = sweep(trace, cells, threads);
-        for (size_t i = 0; i < cells.size(); i++)
-            assert_true(numbers(one[i]) == numbers(others[i]));
-    }
-    // Another seed is another run, and nothing else of a result is left out above.
-    assert_true(numbers(one[0]) == numbers(run(trace, cells[0])));
-    cells[0].seed = seed + 1;
-    assert_true(numbers(one[0]) != numbers(run(trace, cells[0])));
-}
-
 }  // namespace
 
 int main() {
@@ -521,7 +492,6 @@ int main() {
         cmocka_unit_test(classes_keep_to_their_tiers),
         cmocka_unit_test(shares_of_classes),
         cmocka_unit_test(optimistic_moves_are_not_waited_for),
-        cmocka_unit_test(threads_do_not_matter),
     };
 
     print_message("# seed %lu\n", seed);
