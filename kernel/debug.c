@@ -6,8 +6,8 @@
  *	/sys/kernel/debug/ds/tokens		number of live tokens
  *	/sys/kernel/debug/ds/tokencache		what the token cache has counted
  *
- * Write "fail ERRNO [COUNT]", "delay MS [COUNT]" or "off" to a failpoint; without
- * COUNT it stays armed. The first line read back is what is left of the
+ * Write "fail ERRNO [COUNT]", "delay MS [COUNT]", "spin MS [COUNT]" or "off" to a failpoint;
+ * without COUNT it stays armed. A spin keeps the processor: it may be where nothing sleeps. The first line read back is what is left of the
  * setting, the second is how often the failpoint has acted since the load.
  *
  * The static key counts the failpoints that somebody armed. One whose count has
@@ -32,27 +32,33 @@
 #include "tokens.h"
 
 #define DS_FP_MAX_DELAY_MS	60000
+#define DS_FP_MAX_SPIN_MS	1000
 #define DS_FP_FOREVER		UINT_MAX
 
 enum ds_fp_mode {
 	DS_FP_OFF,
 	DS_FP_FAIL,
 	DS_FP_DELAY,
+	DS_FP_SPIN,
 };
+
+static const char *const ds_fp_mode_names[] = { "off", "fail", "delay", "spin" };
 
 /**
  * struct ds_fp - a failpoint
  * @name: of its file
+ * @atomic: it is where nothing may sleep, and takes no delay
  * @mode: what it does when it is hit
  * @value: errno, or milliseconds
  * @left: how often it still acts, DS_FP_FOREVER for always
  * @hits: how often it has acted
  * @holds_key: it is counted in ds_failpoints_armed; under ds_fp_arm_lock
  *
- * ds_fp_lock protects all but the last.
+ * ds_fp_lock protects what changes, but for the last.
  */
 struct ds_fp {
 	const char	*name;
+	bool		atomic;
 	enum ds_fp_mode	mode;
 	u32		value;
 	u32		left;
@@ -73,7 +79,9 @@ static struct ds_fp ds_fps[DS_FP_COUNT] = {
 	[DS_FP_ATTACH_KEYS]	= { .name = "attach_keys" },
 	[DS_FP_TOKEN_WIDE]	= { .name = "token_wide" },
 	[DS_FP_TOKEN_READ]	= { .name = "token_read" },
-	[DS_FP_TOKEN_WRITE]	= { .name = "token_write" },
+	[DS_FP_TOKEN_WRITE]	= { .name = "token_write", .atomic = true },
+	[DS_FP_TOKEN_CLAIM]	= { .name = "token_claim", .atomic = true },
+	[DS_FP_TOKEN_COMMIT]	= { .name = "token_commit", .atomic = true },
 	[DS_FP_TOKEN_HOST]	= { .name = "token_host" },
 };
 
@@ -105,6 +113,9 @@ int __ds_failpoint(enum ds_failpoint which)
 		return -(int)value;
 	case DS_FP_DELAY:
 		msleep(value);
+		return 0;
+	case DS_FP_SPIN:
+		mdelay(value);
 		return 0;
 	default:
 		return 0;
@@ -159,9 +170,12 @@ static int ds_fp_parse(struct ds_fp *fp, char *text)
 	if (!strcmp(word, "fail")) {
 		mode = DS_FP_FAIL;
 		limit = MAX_ERRNO;
-	} else if (!strcmp(word, "delay")) {
+	} else if (!strcmp(word, "delay") && !fp->atomic) {
 		mode = DS_FP_DELAY;
 		limit = DS_FP_MAX_DELAY_MS;
+	} else if (!strcmp(word, "spin")) {
+		mode = DS_FP_SPIN;
+		limit = DS_FP_MAX_SPIN_MS;
 	} else {
 		return -EINVAL;
 	}
@@ -208,7 +222,7 @@ static int ds_fp_show(struct seq_file *m, void *unused)
 	if (now.mode == DS_FP_OFF)
 		seq_puts(m, "off");
 	else
-		seq_printf(m, "%s %u", now.mode == DS_FP_FAIL ? "fail" : "delay", now.value);
+		seq_printf(m, "%s %u", ds_fp_mode_names[now.mode], now.value);
 	if (now.mode != DS_FP_OFF && now.left != DS_FP_FOREVER)
 		seq_printf(m, " %u", now.left);
 	seq_printf(m, "\nhits %llu\n", now.hits);

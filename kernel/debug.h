@@ -4,7 +4,7 @@
  *
  * A failpoint is a named place where a step of a protocol ends. Tests arm it in
  * /sys/kernel/debug/ds/failpoints/NAME ("fail ERRNO COUNT", "delay MS COUNT",
- * "off"). One that is off costs a static branch.
+ * "spin MS COUNT", "off"). One that is off costs a static branch.
  */
 #ifndef _DS_DEBUG_H
 #define _DS_DEBUG_H
@@ -26,6 +26,8 @@ enum ds_failpoint {
 	DS_FP_TOKEN_WIDE,	/* a memory region's token has no room for what it says */
 	DS_FP_TOKEN_READ,	/* a token cannot be read where it is: the host is asked */
 	DS_FP_TOKEN_WRITE,	/* likewise a queue pair's be written; it may not sleep there */
+	DS_FP_TOKEN_CLAIM,	/* a token's move has begun; with fail it is given up */
+	DS_FP_TOKEN_COMMIT,	/* likewise: it is about to end */
 	DS_FP_TOKEN_HOST,	/* before the host answers its mailbox; with fail it does not */
 	DS_FP_COUNT
 };

@@ -47,6 +47,12 @@ static void ds_token_moved(u32 token, u32 from, u32 to, u32 bytes)
 	trace_ds_token_move(token, from, to);
 }
 
+/* Under the cache's lock. */
+static bool ds_token_move_stops(u32 token, enum ds_move_step step)
+{
+	return ds_failpoint(step == DS_MOVE_CLAIMED ? DS_FP_TOKEN_CLAIM : DS_FP_TOKEN_COMMIT);
+}
+
 int ds_tokens_init(void)
 {
 	int ret = ds_token_l2 ? ds_tokens_choose_node() : 0;
@@ -59,6 +65,7 @@ int ds_tokens_init(void)
 	if (ret)
 		return ret;
 	ds_tokens.table.moved = ds_token_moved;
+	ds_tokens.table.stops = ds_token_move_stops;
 	ds_tokens.pins_max = ds_token_l1 / 2;
 	ret = ds_token_fetch_init(&ds_tokens);
 	if (ret)

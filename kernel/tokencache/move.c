@@ -56,7 +56,12 @@ static int claim_check(u64 word, u32 token, u32 to)
 	return ds_word_uses(word) >= DS_WORD_USES_MAX - 1 ? -EOVERFLOW : 0;
 }
 
-int ds_move_begin(struct ds_token_table *t, struct ds_move *m, u32 token, u32 to, u32 slot)
+static bool is_stopped(const struct ds_token_table *t, u32 token, enum ds_move_step step)
+{
+	return t->stops && t->stops(token, step);
+}
+
+static int claim(struct ds_token_table *t, struct ds_move *m, u32 token, u32 to, u32 slot)
 {
 	u64 *place = ds_token_word(t, token), word, seen, claimed;
 	u32 spins;
@@ -82,6 +87,17 @@ int ds_move_begin(struct ds_token_table *t, struct ds_move *m, u32 token, u32 to
 		cpu_relax();
 	}
 	return -EAGAIN;
+}
+
+int ds_move_begin(struct ds_token_table *t, struct ds_move *m, u32 token, u32 to, u32 slot)
+{
+	int ret = claim(t, m, token, to, slot);
+
+	if (!ret && is_stopped(t, token, DS_MOVE_CLAIMED)) {
+		ds_move_abort(t, m);
+		ret = -EAGAIN;
+	}
+	return ret;
 }
 
 /* The mover itself may read while nobody else does: it is the only one that changes it. */
@@ -229,9 +245,9 @@ static u32 carried(const struct ds_move *m)
 static int move_claimed(struct ds_token_table *t, struct ds_move *m, u32 *again)
 {
 	u32 commits;
-	int ret;
+	int ret = -EAGAIN;
 
-	for (commits = 1; ; commits++) {
+	for (commits = 1; !is_stopped(t, m->token, DS_MOVE_COPIED); commits++) {
 		ret = ds_move_commit(t, m);
 		if (ret != -EAGAIN)
 			return ret;

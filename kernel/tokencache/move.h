@@ -49,7 +49,7 @@ struct ds_move {
  *
  * Return: 0, -ESTALE or -EBADF, -EEXIST if it is there, -EBUSY if it is on its way,
  * -EPERM if it is pinned, -EOVERFLOW with too many uses, -EAGAIN when it is written to
- * for long.
+ * for long, or the table's stops() says so.
  */
 int ds_move_begin(struct ds_token_table *t, struct ds_move *m, u32 token, u32 to, u32 slot);
 

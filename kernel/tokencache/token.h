@@ -67,6 +67,16 @@ struct ds_token_indices {
 };
 
 /**
+ * enum ds_move_step - where tests stop a move
+ * @DS_MOVE_CLAIMED: it has begun
+ * @DS_MOVE_COPIED: it is about to be committed
+ */
+enum ds_move_step {
+	DS_MOVE_CLAIMED,
+	DS_MOVE_COPIED,
+};
+
+/**
  * struct ds_token_table - all tokens of a host; private
  * @pages: the directory; a page never moves
  * @wide: descriptions that do not fit
@@ -77,6 +87,8 @@ struct ds_token_indices {
  * @blocking: a token on its way is neither read nor written; may change at any time
  * @moved: called when a move has ended in the mover's context; @to is where the token is
  *	now, @from if the move was aborted; NULL if nobody wants to know
+ * @stops: is a move to be given up at this step? May also take its time, but not sleep; NULL:
+ *	none is
  * @indices: DS_TOKEN_SETS of them
  * @used: pages that were ever used
  * @live: tokens made and not freed
@@ -91,6 +103,7 @@ struct ds_token_table {
 	struct ds_l2 l2;
 	bool blocking;
 	void (*moved)(u32 token, u32 from, u32 to, u32 bytes);
+	bool (*stops)(u32 token, enum ds_move_step step);
 	ds_spin_t lock;
 	struct ds_token_indices *indices;
 	u32 used;

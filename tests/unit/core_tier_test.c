@@ -300,6 +300,76 @@ static void many_at_once(void **state)
 	stop();
 }
 
+/* ---- movers that are stopped ---- */
+
+static u32 steps, stop_every;
+static bool stop_at[2];		/* by step */
+static u64 stopped[2];
+
+static bool stops(u32 token, enum ds_move_step step)
+{
+	(void)token;
+	if (!stop_at[step] || ++steps % stop_every)
+		return false;
+	stopped[step]++;
+	return true;
+}
+
+/* By misses, pins, ageing; sound at all times. */
+static void stop_moves(u32 every)
+{
+	u32 i, n, in[4];
+
+	steps = 0;
+	stop_every = every;
+	for (n = 0; n < 3000; n++) {
+		i = random_below(n & 1 ? TOKENS : 2 * CAPACITY);
+		use(i);
+		if (n % 3 == 0)
+			post(i);
+		if (n % 50 == 0) {
+			ds_cache_pin(&cache, tokens[i], true);
+			ds_cache_tick(&cache, n * 1000000ull, 0, NULL, 8);
+			ds_cache_pin(&cache, tokens[i], false);
+		}
+		if (n % 500 == 0)
+			check_all(in);
+	}
+	check_all(in);
+	for (i = 0; i < TOKENS; i++)
+		get(i);
+}
+
+/* At each step, each time or now and then: nobody stays on the way, and later all goes on. */
+static void stopped_at_each_step(void **state)
+{
+	u32 mode, at, every, in[4];
+	u64 moves;
+
+	(void)state;
+	for (mode = 0; mode < DS_POLICY_MODES; mode++) {
+		start(mode, 1);
+		cache.table.stops = stops;
+		for (at = 1; at < 4; at++) {
+			stop_at[DS_MOVE_CLAIMED] = at & 1;
+			stop_at[DS_MOVE_COPIED] = at & 2;
+			memset(stopped, 0, sizeof(stopped));
+			for (every = 1; every < 6; every++)
+				stop_moves(every);
+			assert_int_equal(!!stopped[DS_MOVE_CLAIMED], at & 1);
+			assert_int_equal(!!stopped[DS_MOVE_COPIED], at >> 1);
+		}
+		cache.table.stops = NULL;
+		moves = cache.moved[3][1] + cache.moved[3][2] + cache.moved[2][1];
+		for (at = 0; at < 3 * TOKENS; at++)
+			use(random_below(2 * CAPACITY));
+		assert_true(cache.moved[3][1] + cache.moved[3][2] + cache.moved[2][1] > moves);
+		check_all(in);
+		assert_true(in[1] > 0);
+		stop();
+	}
+}
+
 /* ---- who does not go ---- */
 
 static void hold_all(u32 tier, bool hold)
@@ -485,6 +555,7 @@ int main(void)
 		TEST(revoked_between),
 		TEST(spoiled_between),
 		TEST(many_at_once),
+		TEST(stopped_at_each_step),
 		TEST(l2_cannot_go),
 		TEST(l1_cannot_go),
 		TEST(pinned_after_all),

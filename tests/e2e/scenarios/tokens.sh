@@ -4,7 +4,7 @@
 # The token cache at work: what is counted, where tokens are, how they move, parameters.
 # shellcheck source=tests/e2e/lib.sh
 . /share/lib.sh
-plan 40
+plan 47
 
 bench() { within 60 dsctl -q mem bench $first --op "$1" --count "$2" --depth 4 > /dev/null; }
 # counted NAME: of rxe0, from a file of `dsctl -j token stat`
@@ -161,3 +161,23 @@ is "each from where the token was" "$(strays)" 0
 rmdir $moves
 read -r up1 up2 down2 down3 bytes <<< "$(all up_l1 up_l2 down_l2 down_l3 dma_bytes)"
 check "moves carry 16 bytes, home 8 of those that were written to" between $((16 * (up1 + up2 + down2))) $((16 * (up1 + up2 + down2) + 8 * down3)) "$bytes"
+
+# -- moves that are given up --
+ups() {
+	read -r up1 up2 <<< "$(all up_l1 up_l2)"
+	echo $((up1 + up2))
+}
+# The work that fetches what was missed may still be at it when the failpoint is armed.
+for step in token_claim token_commit; do
+	failpoint $step 'fail 11'
+	scatter
+	up=$(ups)
+	read -r aborted <<< "$(all aborted)"
+	check "operations go on while all moves end at $step" scatter
+	is "and no token moves up" "$(ups)" "$up"
+	failpoint $step off
+	scatter
+	check "they move again" [ "$(ups)" -gt "$up" ]
+done
+read -r given_up <<< "$(all aborted)"
+check "those that were copied are counted ($((given_up - aborted)))" [ "$given_up" -gt "$aborted" ]
