@@ -373,6 +373,22 @@ void a_long_file(void **) {
 }
 
 /// Cut off at each byte, and with each byte changed: refused, or nothing of it matters.
+/// Of the file as it is stored: its size is known.
+void progress(void **) {
+    Folder folder;
+    std::string content;
+
+    for (int i = 0; i < 500'000; i++)
+        content += std::to_string(i % 1000) + "\n";
+    for (const std::string &stored : {content, gzipped(content), zstded(content)}) {
+        std::vector<uint64_t> told;
+        read_trace(folder.file(stored), {.progress = [&](uint64_t n) { told.push_back(n); }});
+        assert_true(std::ranges::is_sorted(told));
+        assert_int_equal(told.back(), stored.size());
+        assert_true(told.size() > stored.size() / (2 * Source::longest_peek));
+    }
+}
+
 void damaged_packings(void **) {
     Folder folder;
     std::string content;
@@ -536,6 +552,7 @@ int main() {
         cmocka_unit_test(each_format),
         cmocka_unit_test(each_packing),
         cmocka_unit_test(a_long_file),
+        cmocka_unit_test(progress),
         cmocka_unit_test(damaged_packings),
         cmocka_unit_test(blocks_of_addresses),
         cmocka_unit_test(written_and_read),

@@ -17,8 +17,8 @@ namespace {
 
 class PlainFile : public Stream {
 public:
-    explicit PlainFile(const std::string &path)
-        : path_(path), fd_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+    PlainFile(const std::string &path, const BytesRead &told)
+        : path_(path), told_(told), fd_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
         if (!fd_.open())
             fail("open");
     }
@@ -36,6 +36,9 @@ public:
                 break;
             done += static_cast<size_t>(n);
         }
+        read_ += done;
+        if (told_)
+            told_(read_);
         return done;
     }
 
@@ -47,14 +50,16 @@ private:
     }
 
     std::string path_;
+    BytesRead told_;
     fabric::Fd fd_;
+    uint64_t read_ = 0;
 };
 
 }  // namespace
 
-Source::Source(const std::string &path)
+Source::Source(const std::string &path, const BytesRead &told)
     : path_(path),
-      stream_(unpacked(std::make_unique<PlainFile>(path), path)),
+      stream_(unpacked(std::make_unique<PlainFile>(path, told), path)),
       buffer_(2 * longest_peek) {}
 
 std::span<const uint8_t> Source::peek(size_t size) {

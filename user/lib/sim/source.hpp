@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -10,6 +11,9 @@
 #include <vector>
 
 namespace ds::sim {
+
+/// Is told how many bytes of a file, as it is stored, have been read.
+using BytesRead = std::function<void(uint64_t bytes)>;
 
 /// Bytes from somewhere.
 class Stream {
@@ -29,8 +33,8 @@ class Source {
 public:
     static constexpr size_t longest_peek = 256 << 10;
 
-    /// Throws Failure if the file cannot be opened.
-    explicit Source(const std::string &path);
+    /// Throws Failure if the file cannot be opened. @p told: called as it is read, if set.
+    explicit Source(const std::string &path, const BytesRead &told = {});
 
     /// The next bytes, at most longest_peek; fewer than asked for only before the end.
     std::span<const uint8_t> peek(size_t size);

@@ -77,7 +77,7 @@ uint64_t Trace::writes() const {
 }
 
 Trace read_trace(const std::string &path, const ReadOptions &options) {
-    Source source(path);
+    Source source(path, options.progress);
     Builder builder(path, options);
     Format format = options.format;
 

@@ -65,6 +65,7 @@ struct ReadOptions {
     Format format = Format::guess;
     uint64_t most = most_requests;  ///< longer traces are refused with EFBIG; 1 to most_requests
     uint32_t block = 64;            ///< bytes that are one object in a trace of addresses
+    std::function<void(uint64_t)> progress = {};  ///< if set, told the file's bytes that were read
 };
 
 /// The trace in a file, plain or compressed (gzip, xz, zstd: told by its first bytes).

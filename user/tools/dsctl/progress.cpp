@@ -53,9 +53,10 @@ void Progress::update(uint64_t done) {
 
     done = std::min(done, total_);
     double share = total_ ? static_cast<double>(done) / static_cast<double>(total_) : 1;
-    double left = share > 0 ? seconds() / share - seconds() : 0;
-    std::string text = format("%s: %.0f %% of %s%s, %.0f s left", what_.c_str(), 100 * share,
-                              amount().c_str(), rate(done).c_str(), left);
+    std::string text = format("%s: %.0f %% of %s%s", what_.c_str(), 100 * share, amount().c_str(),
+                              rate(done).c_str());
+    if (share > 0)
+        text += format(", %.0f s left", seconds() / share - seconds());
     std::fprintf(stderr, terminal_ ? "\r\033[K%s" : "%s\n", text.c_str());
     std::fflush(stderr);
 }

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 
+#include "progress.hpp"
 #include "units.hpp"
 
 namespace dsctl {
@@ -49,10 +51,19 @@ std::vector<uint32_t> capacities_of(const Call &call) {
 }
 
 ds::sim::Trace trace_of(const Call &call, const std::string &path) {
+    std::error_code none;
+    uint64_t size = std::filesystem::file_size(path, none);
+    // How long a pipe will be nobody knows.
+    Progress progress(call.settings, "read " + last_part(path), none ? 0 : size);
+
     return or_error([&] {
         return ds::sim::read_trace(path, {.format = ds::sim::format_of(call.text("--format")),
                                           .most = call.number("--most"),
-                                          .block = static_cast<uint32_t>(call.number("--block"))});
+                                          .block = static_cast<uint32_t>(call.number("--block")),
+                                          .progress = [&](uint64_t bytes) {
+                                              if (!none)
+                                                  progress.update(bytes);
+                                          }});
     });
 }
 
