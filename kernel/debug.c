@@ -7,8 +7,9 @@
  *	/sys/kernel/debug/ds/tokencache		what the token cache has counted
  *
  * Write "fail ERRNO [COUNT]", "delay MS [COUNT]", "spin MS [COUNT]" or "off" to a failpoint;
- * without COUNT it stays armed. A spin keeps the processor: it may be where nothing sleeps. The first line read back is what is left of the
- * setting, the second is how often the failpoint has acted since the load.
+ * without COUNT it stays armed. A spin keeps its processor, for where nothing may sleep. The
+ * first line read back is what is left of the setting, the second is how often the failpoint
+ * has acted since the load.
  *
  * The static key counts the failpoints that somebody armed. One whose count has
  * run out keeps its share until the next write, because a key is not to be
