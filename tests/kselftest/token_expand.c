@@ -123,21 +123,27 @@ TEST(who_may_not_have_it_is_refused_all_the_same)
 	arm("token_read", "off");
 }
 
-/* Two tries, and none that comes by chance later: then the host has the token at rest. */
+/*
+ * Two tries, and none that comes by chance later: then the host has the token at rest. A
+ * heartbeat may take one of the two; then nobody has to ask, and it is done again.
+ */
 TEST(what_cannot_be_written_is_written_when_the_host_has_answered)
 {
 	uint64_t staged = counted("expand_staged");
 	struct setup s = set_up(DS_ACCESS_ALL);
 	struct posts before = posts();
-	int i;
+	int i, reads;
 
-	for (i = 0; i < 30; i++)	/* more than heartbeats post meanwhile */
+	for (reads = 0; reads < 30; reads++)	/* more than heartbeats post meanwhile */
 		EXPECT_EQ(0, read_some(&s).status);
-	arm("token_write", "fail 11 2");
-	EXPECT_EQ(0, read_some(&s).status);
-	for (i = 0; i < 300 && posted_since(&before) < 31; i++)
-		usleep(10000);
-	EXPECT_EQ(31, posted_since(&before));
+	while (counted("expand_staged") == staged && reads < 35) {
+		arm("token_write", "fail 11 2");
+		EXPECT_EQ(0, read_some(&s).status);
+		reads++;
+		for (i = 0; i < 300 && posted_since(&before) < reads; i++)
+			usleep(10000);
+		EXPECT_EQ(reads, posted_since(&before));
+	}
 	EXPECT_EQ(staged + 1, counted("expand_staged"));
 }
 
