@@ -4,7 +4,7 @@
 
 /*
  * The steps of a test in which threads meet: the thread sanitizer takes ten times as long for
- * each, and needs no collision to see a race.
+ * each, and tells of a race also where it did no harm.
  */
 #ifdef __SANITIZE_THREAD__
 #define STEPS(number) ((number) / 10)

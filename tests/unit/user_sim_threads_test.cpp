@@ -43,7 +43,7 @@ void sweeps(void **) {
 void comparisons(void **) {
     const Trace traces[] = {zipf(200, 1900), zipf(100, 1900)};
     const uint32_t capacities[] = {16, 51, 100};
-    const std::string names[] = {"fifo", "ds", "opt", "s3-fifo"};
+    const std::string names[] = {"fifo", "lru", "ds", "opt", "s3-fifo"};
     Comparison one = compare(traces, capacities, names, 1);
     for (unsigned threads : {2u, 3u, 64u}) {
         Comparison other = compare(traces, capacities, names, threads);

@@ -372,7 +372,6 @@ void a_long_file(void **) {
     assert_true(has(refused(folder.file(gzipped(content + "x"))).sentence, "Line 300001 "));
 }
 
-/// Cut off at each byte, and with each byte changed: refused, or nothing of it matters.
 /// Of the file as it is stored: its size is known.
 void progress(void **) {
     Folder folder;
@@ -389,6 +388,7 @@ void progress(void **) {
     }
 }
 
+/// Cut off at each byte, and with each byte changed: refused, or nothing of it matters.
 void damaged_packings(void **) {
     Folder folder;
     std::string content;
