@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <map>
@@ -158,10 +159,10 @@ void join_refuses_what_it_does_not_know(void **) {
         int error;
     } cases[] = {
         {0, 12345, -EINVAL},
-        {8, 2ull << 32 | 2, -EOPNOTSUPP},    // version 2
-        {8, 3ull << 32 | 1, -EINVAL},        // servers
-        {16, 25, -EINVAL},                   // log2 of a server's size
-        {64, 2, -EINVAL},                    // state
+        {8, 2ull << 32 | 2, -EOPNOTSUPP},  // version 2
+        {8, 3ull << 32 | 1, -EINVAL},      // servers
+        {16, 25, -EINVAL},                 // log2 of a server's size
+        {64, 2, -EINVAL},                  // state
     };
     for (const auto &x : cases) {
         Formatted file(2);
@@ -228,6 +229,29 @@ void a_fabric_joins_once(void **) {
     assert_int_equal(m.pool->self().client, 1);  // all numbers were given back
 }
 
+/// Who joins while another thread of the fabric leaves is not taken for the one who left.
+void one_joins_while_another_leaves(void **) {
+    Formatted file(1);
+    Client c(file.file());
+    std::atomic<int> joined = 0, wrong = 0;
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 3; i++)
+        threads.emplace_back([&] {
+            for (int round = 0; round < 300; round++) {
+                std::unique_ptr<Pool> pool;
+                int rc = Pool::join(c.space, pool);
+                joined += rc == 0;
+                wrong += rc != 0 && rc != -EBUSY;
+            }
+        });
+    for (std::thread &thread : threads)
+        thread.join();
+    assert_int_equal(wrong, 0);
+    assert_true(joined > 0);
+    Member m(file.file());
+    assert_int_equal(m.pool->self().client, 1);
+}
+
 void incarnations_wrap(void **) {
     Formatted file(1);
     Client c(file.file());
@@ -289,8 +313,8 @@ void servers_take_turns(void **) {
             count[(a.node().addr - base) >> 24]++, count[(b.node().addr - base) >> 24]++;
     }
     assert_int_equal(count.size(), servers);
-    auto [least, most] = std::ranges::minmax_element(
-        count, {}, [](const auto &entry) { return entry.second; });
+    auto [least, most] =
+        std::ranges::minmax_element(count, {}, [](const auto &entry) { return entry.second; });
     // At most 1 % apart.
     assert_true((most->second - least->second) * 100 <= most->second);
 }
@@ -659,6 +683,7 @@ int main() {
         cmocka_unit_test(superblock_is_as_written),
         cmocka_unit_test(numbers),
         cmocka_unit_test(a_fabric_joins_once),
+        cmocka_unit_test(one_joins_while_another_leaves),
         cmocka_unit_test(incarnations_wrap),
         cmocka_unit_test(the_table_is_full),
         cmocka_unit_test(nodes_lie_in_their_regions),

@@ -2,7 +2,7 @@
 // ds::fabric::Engine: runs requests on a backend: divides them, tries again
 // what may be tried again, counts, and bounds how much is under way.
 //
-// Locks: none of its own. What several threads share is atomic; a request's
+// Locks: its requests need none. What several threads share is atomic; a request's
 // parts are each touched by one thread at a time, and the last one to end
 // finishes the request.
 #pragma once
@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 
 #include <ds/ds.h>
@@ -25,6 +26,11 @@ public:
     Engine(std::unique_ptr<Fabric> fabric, uint32_t max_outstanding);
 
     Fabric &fabric() { return *fabric_; }
+
+    /// Held while a client joins a pool or leaves it. All threads act under the one
+    /// identity of the fabric, so what one does for its join would otherwise be refused
+    /// with ESHUTDOWN while another withdraws. Taken before the locks of a pool; may sleep.
+    std::mutex &membership() { return membership_; }
 
     /// ds_execute(), ds_submit(), ds_fabric_poll(), ds_fabric_outstanding().
     int execute(std::span<const ds_operation> ops, uint32_t timeout_ms, ds_result *results);
@@ -52,6 +58,7 @@ private:
     void finish(Request *request);
 
     std::unique_ptr<Fabric> fabric_;
+    std::mutex membership_;
     const size_t max_outstanding_;
     std::atomic<size_t> outstanding_{0};  // pieces
     std::atomic<size_t> requests_{0};

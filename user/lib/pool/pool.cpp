@@ -131,6 +131,15 @@ int enroll(ds_space *space, Owner &owner, uint64_t &place) {
     return -EUSERS;
 }
 
+int become_client(ds_space *space, Owner &self, uint64_t &place) {
+    std::lock_guard guard(space->engine->membership());
+    if (int rc = check_superblock(space); rc < 0)
+        return rc;
+    if (int rc = sweep(space); rc < 0)
+        return rc;
+    return enroll(space, self, place);
+}
+
 }  // namespace
 
 int Pool::format(ds_space *space) {
@@ -138,13 +147,9 @@ int Pool::format(ds_space *space) {
 }
 
 int Pool::join(ds_space *space, std::unique_ptr<Pool> &pool) {
-    if (int rc = check_superblock(space); rc < 0)
-        return rc;
-    if (int rc = sweep(space); rc < 0)
-        return rc;
     Owner self;
     uint64_t place;
-    if (int rc = enroll(space, self, place); rc < 0)
+    if (int rc = become_client(space, self, place); rc < 0)
         return rc;
     std::unique_ptr<Pool> joined(new Pool(space, self, place));
     if (int rc = joined->open(); rc < 0)
@@ -170,6 +175,7 @@ int Pool::open() {
 }
 
 Pool::~Pool() {
+    std::lock_guard guard(space_->engine->membership());
     bool all = true;
     scratch_.set_timeout(clear_patience_ms);
     for (uint32_t server = 0; server < servers(); server++)
