@@ -34,7 +34,7 @@ def ask(*words):
     done = subprocess.run([DSCTL, "-q", "-j", "sim", *words], cwd=ROOT, check=False, text=True, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE)
     if done.returncode:
-        raise BenchError(f"dsctl sim {' '.join(words)}: status {done.returncode}: {done.stderr.strip()}")
+        raise BenchError(f"dsctl sim {' '.join(words)}: status {done.returncode}: {(done.stderr or done.stdout).strip()}")
     names = [os.path.basename(word) if os.sep in word else word for word in words]
     return json.loads(done.stdout)["response"][0], "dsctl sim " + " ".join(names)
 
@@ -176,7 +176,8 @@ def made(folder, objects):
 def generated(folder, kind, objects):
     """A trace that the simulator makes."""
     path = os.path.join(folder, f"{kind}-{objects}")
-    ask("trace", "make", path, "--kind", kind, "--objects", str(objects), "--requests", "600000", "--phases", "4")
+    phases = ("--phases", "4") if kind == "phases" else ()
+    ask("trace", "make", path, "--kind", kind, "--objects", str(objects), "--requests", "600000", *phases)
     return path
 
 
