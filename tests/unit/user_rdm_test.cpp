@@ -27,6 +27,16 @@ uint64_t now_ms() {
     return ds::fabric::monotonic_ns() / 1'000'000;
 }
 
+/// A packet is sent again after 20 ms at the earliest, on a busy machine too; then an answer may
+/// come twice. @p begin: before the first one, in ms.
+template <class Counts>
+void assert_calm(const Counts &counts, uint64_t begin) {
+    if (now_ms() - begin < 20)
+        assert_int_equal(counts.resent, 0);
+    if (counts.resent == 0)
+        assert_int_equal(counts.ignored, 0);
+}
+
 ds_rdm_request request_of(uint32_t opcode, uint64_t address = 0, uint64_t length = 0,
                           void *data = nullptr) {
     ds_rdm_request r{};
@@ -172,6 +182,7 @@ void silence_ends_in_time(void **) {
 }
 
 void all_that_version_2_does(void **) {
+    uint64_t begin = now_ms();
     Pair pair;
     Rdm rdm = pair.open();
     uint64_t address = rdm.alloc(200'000).or_throw();
@@ -204,7 +215,7 @@ void all_that_version_2_does(void **) {
     ds_vspace_usage(pair.server.space.map, &usage);
     assert_int_equal(usage.allocations, 0);
     assert_int_equal(rdm.counters().sessions, 1);
-    assert_int_equal(rdm.counters().ignored, 0);
+    assert_calm(rdm.counters(), begin);
 }
 
 void all_that_version_1_does(void **) {
@@ -453,6 +464,7 @@ struct PeerService {
 };
 
 void messages_hold_many_packets(void **) {
+    uint64_t begin = now_ms();
     PeerService service;
     auto client = service.client();
     ds_rdm_request alloc = request_of(DS_PACKET_ALLOC, 0, 100'000);
@@ -473,7 +485,8 @@ void messages_hold_many_packets(void **) {
     std::fill(in.begin(), in.end(), 0);
     service.messages = 0;
     assert_int_equal(client->execute(reads, 16), 0);
-    assert_int_equal(service.messages, 10);
+    if (client->counts().resent == 0)
+        assert_int_equal(service.messages, 10);
     assert_memory_equal(in.data(), out.data(), 160 * 64);
     // The next packet begins at a multiple of eight, wherever the one before has ended.
     for (uint64_t i = 0; i < 160; i++)
@@ -481,8 +494,7 @@ void messages_hold_many_packets(void **) {
     std::fill(in.begin(), in.end(), 0);
     assert_int_equal(client->execute(reads, 16), 0);
     assert_memory_equal(in.data(), out.data(), 160 * 61);
-    assert_int_equal(client->counts().resent, 0);
-    assert_int_equal(client->counts().ignored, 0);
+    assert_calm(client->counts(), begin);
 }
 
 void what_a_peer_did_not_get_did_not_happen(void **) {
