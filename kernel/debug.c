@@ -21,6 +21,7 @@
 #include <linux/errno.h>
 #include <linux/fs.h>
 #include <linux/kernel.h>
+#include <linux/ktime.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/seq_file.h>
@@ -92,6 +93,18 @@ static struct dentry *ds_debugfs;
 
 DEFINE_STATIC_KEY_FALSE(ds_failpoints_armed);
 
+/*
+ * Keeps this processor for @ms on the clock. mdelay() counts by the time stamp counter, at a rate
+ * measured at boot: in an emulated machine that its host kept from running then, that is wrong.
+ */
+static void ds_fp_spin(u32 ms)
+{
+	ktime_t end = ktime_add_ms(ktime_get(), ms);
+
+	while (ktime_before(ktime_get(), end))
+		cpu_relax();
+}
+
 int __ds_failpoint(enum ds_failpoint which)
 {
 	struct ds_fp *fp = &ds_fps[which];
@@ -116,7 +129,7 @@ int __ds_failpoint(enum ds_failpoint which)
 		msleep(value);
 		return 0;
 	case DS_FP_SPIN:
-		mdelay(value);
+		ds_fp_spin(value);
 		return 0;
 	default:
 		return 0;
