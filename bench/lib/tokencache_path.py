@@ -1,49 +1,98 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of the benchmark tokencache: a tree and a store whose operations look up tokens, and the same without the cache."""
+"""Rows of the benchmark tokencache: a tree and a store whose operations look up tokens, and the same without the cache.
+
+What the cache costs is less than what a machine's load does to two runs of a
+second. So one load runs on, the parameter goes back and forth beside it, and
+each pair of windows of a tenth of a second gives a ratio.
+"""
 import json
+import shlex
 
 import ours
-from nodes import Nodes
-from pairs import Pairs, Side
+from nodes import BenchError, Nodes
 from report import Report
+from turns import figures, others_during
 
 MIB = 64
 KEYS = 4000     # of the tree
 OBJECTS = 8     # of 64 KiB, in the store
 GOAL = ">= 0.97"
-PAIRS = 3       # for each that is asked for: what the cache costs is less than what a machine's load does
+SECONDS = 8     # of a load, for each pair that is asked for
+FEWEST = 20     # pairs of windows without which there is no row
 
-TREE = "dsctl -j tree bench --space 2 --op {op} --keys " + str(KEYS) + " --depth 16 --count {{n}}"
-STORE = "dsctl -j obj bench --op {op} --keys " + str(OBJECTS) + " --size 64K --node 2 --count {{n}}"
-# (metric, command, operation, fewest operations)
+TREE = f"dsctl -j tree bench --space 2 --op {{op}} --keys {KEYS} --depth 16 --count {{n}}"
+STORE = f"dsctl -j obj bench --op {{op}} --keys {OBJECTS} --size 64K --node 2 --count {{n}}"
+# (metric, command, operation, operations that tell how fast it is)
 OPERATIONS = (
-    ("get of a tree, 16 at a time", TREE, "get", 1024),
-    ("update of a tree, 16 at a time", TREE, "update", 1024),
+    ("get of a tree, 16 at a time", TREE, "get", 2048),
+    ("update of a tree, 16 at a time", TREE, "update", 2048),
     ("put of 64 KiB into a store", STORE, "put", 64),
     ("get of 64 KiB from a store", STORE, "get", 64),
 )
 
+# A line for each window while the load runs, of what the device sent and received in it. The order within a pair alternates.
+WINDOWS = r"""
+use=/sys/module/ds/parameters/token_cache
+counters=$(echo /sys/class/infiniband/*/ports/1/hw_counters)
+exec 8<> <(:)
+count() { read -r sent < $counters/sent_pkts; read -r received < $counters/rcvd_pkts; packets=$((sent + received)); }
+window() {
+    echo $1 > $use
+    count; before=$packets; start=${EPOCHREALTIME/./}
+    read -r -t 0.1 -u 8
+    count
+    echo "cache $1 packets $((packets - before)) us $((${EPOCHREALTIME/./} - start))"
+}
+LOAD > /tmp/load.out & load=$!
+read -r -t 1 -u 8
+while kill -0 $load 2> /tmp/gone; do
+    window 1; window 0; window 0; window 1
+done
+echo 1 > $use
+wait $load
+"""
 
-def side(nodes, name, cache, command):
-    """Operations a second of node 1 with that value of the parameter."""
-    use = f"echo {cache} > /sys/module/ds/parameters/token_cache"
-    return Side(name=name, command=command, figure=lambda output: json.loads(output)["response"][0]["ops_per_second"], batch=16,
-                before=lambda _: nodes.run(use), text=f"{use}; {command}")
+
+def script(command):
+    """The windows, of a command."""
+    return f"bash -c {shlex.quote(WINDOWS.replace('LOAD', command))}"
+
+
+def rates(output):
+    """Packets a second of each pair of windows: (with the cache, without). While the load starts or ends there are none."""
+    windows = [figures(line) for line in output.splitlines()]
+    both = ([], [])
+    for pair in zip(windows[::2], windows[1::2]):
+        cache, without = sorted(pair, key=lambda window: -window["cache"])
+        if cache["packets"] and without["packets"]:
+            both[0].append(cache["packets"] / cache["us"] * 1e6)
+            both[1].append(without["packets"] / without["us"] * 1e6)
+    if len(both[0]) < FEWEST:
+        raise BenchError(f"a load that ended too soon, or did nothing:\n{output}")
+    return both
+
+
+def compare(nodes, report, options, operation):
+    """The row of an operation."""
+    metric, command, op, few = operation
+    pace = json.loads(nodes.run(command.format(op=op, n=few)))["response"][0]["ops_per_second"]
+    load = command.format(op=op, n=max(few, round(pace * SECONDS * options.pairs / 16) * 16))
+    said = []
+    others = others_during(lambda: said.append(nodes.run(script(load), seconds=60 * SECONDS * options.pairs)),
+                           lambda: nodes.cpu_seconds()[1])
+    report.rounds(f"{metric}, cache on the path", "packets/s", rates(said[0]), others,
+                  f"{load}, and token_cache=1 or 0 meanwhile", "ds, token_cache=0", GOAL)
 
 
 def run(options):
-    """Both in turns, on one pair of machines."""
+    """All operations, on one pair of machines."""
     with Nodes(2, options.kernel) as nodes:
         ours.connect(nodes, MIB)
         ours.start_store(nodes, MIB)
         nodes.run(f"dsctl -q seg add {MIB}M --domain 1", node=2)
         nodes.run(f"dsctl -q seg attach 2:2 --space 2 --servers 1 --size {MIB}M && dsctl -q tree create 1 --space 2 && "
                   f"dsctl -q tree bench --space 2 --op put --keys {KEYS} --depth 64")
-        pairs = Pairs(nodes, PAIRS * options.pairs)
-        report = Report("tokencache", nodes, pairs)
-        pairs.measure_idle()
-        for metric, command, op, least in OPERATIONS:
-            words = command.format(op=op)
-            report.compare(f"{metric}, cache on the path", "op/s",
-                           (side(nodes, "ds", 1, words), side(nodes, "ds, token_cache=0", 0, words)), least, GOAL)
+        report = Report("tokencache", nodes, None)
+        for operation in OPERATIONS:
+            compare(nodes, report, options, operation)
     return report.rows
