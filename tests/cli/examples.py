@@ -7,8 +7,8 @@ import re
 import shlex
 import subprocess
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
-DSCTL = os.path.abspath(os.environ.get("DSCTL", os.path.join(ROOT, "build/bin/dsctl")))
+from tap import DSCTL, ROOT
+
 IN_VM = os.path.join(ROOT, "tests/cli/examples_vm.sh")
 
 

@@ -1,24 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dsctl on a file, for the test programs that need neither the module nor root.
-
-DSCTL names the program (default build/bin/dsctl).
-"""
+"""dsctl on a file, for the test programs that need neither the module nor root."""
 import json
 import os
-import re
 import shlex
 import subprocess
 import tempfile
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
-DSCTL = os.path.abspath(os.environ.get("DSCTL", os.path.join(ROOT, "build/bin/dsctl")))
-ERROR = re.compile(r"dsctl: [^\n]*[^.\n] \(DS-[A-Z]{3}-\d{3}\)\n  fix: \S[^\n]*\n\Z")
-TESTS = []
-
-
-def test(function):
-    TESTS.append(function)
-    return function
+import tap
+from tap import DSCTL, ERROR
 
 
 class Pool:
@@ -64,21 +53,8 @@ class Pool:
 
 
 def main():
-    """Runs the tests and prints TAP. Returns the exit status."""
-    if not os.access(DSCTL, os.X_OK):
-        print(f"1..0 # SKIP {DSCTL} is not built")
-        return 1
-    print(f"1..{len(TESTS)}")
-    failed = 0
-    for number, function in enumerate(TESTS, 1):
-        name = function.__name__.replace("_", " ")
-        try:
-            with tempfile.TemporaryDirectory() as folder:
-                function(Pool(folder))
-            print(f"ok {number} - {name}", flush=True)
-        except Exception as error:  # a broken document is a failure like any other
-            failed += 1
-            for line in f"{type(error).__name__}: {error}".splitlines():
-                print(f"# {line}")
-            print(f"not ok {number} - {name}", flush=True)
-    return 1 if failed else 0
+    """Runs the tests, each with a folder of its own, and prints TAP. Returns the exit status."""
+    def in_folder(function):
+        with tempfile.TemporaryDirectory() as folder:
+            function(Pool(folder))
+    return tap.main(in_folder)
