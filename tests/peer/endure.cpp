@@ -194,7 +194,7 @@ private:
         int hung = 0;
         std::jthread hang([&] {
             Host other;
-            hung = other.attach(fault_space, Target::self_node, silent_segment(), 5000);
+            hung = other.attach(fault_space, Target::self_node, silent_segment(), 9000);
         });
         std::this_thread::sleep_for(300ms);
         auto start = Clock::now();
@@ -205,7 +205,7 @@ private:
         expect_errno(hung, ETIMEDOUT, "the ATTACH that hangs");
         host_.delete_space(revoke_space);
         expect_errno(used, EKEYREVOKED, "a READ after the revoke");
-        expect(took < 1500ms, "the revoke took " + std::to_string(took.count()) + " ms");
+        expect(took < 6s, "the revoke took " + std::to_string(took.count()) + " ms");
     }
 
     static std::uint64_t silent_segment() {
