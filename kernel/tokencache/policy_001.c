@@ -9,9 +9,7 @@
 #define DS_POLICY_LOOK_IDLE	64	/* slots, in a call */
 #define DS_POLICY_TICK_SHIFT	10
 #define DS_POLICY_TIME		(DS_SLOT_SAMPLED - 1)	/* of last use */
-/* 256ths of the hits or misses that a step may cost. */
-#define DS_POLICY_LESS_TRAFFIC	32
-#define DS_POLICY_NO_WORSE	4
+#define DS_POLICY_LESS_TRAFFIC	32	/* 256ths of the hits or misses that it may cost */
 
 void ds_policy_001_normal(struct ds_policy_params *params, u32 capacity, bool adaptive)
 {
@@ -144,22 +142,46 @@ static enum ds_policy_step ds_policy_step(const struct ds_policy_load *load)
 	return DS_POLICY_STAY;
 }
 
-/* What the trials say comes first, but for one that is lower while DMA is saturated. */
-static u32 ds_policy_adapted(struct ds_trials *trials, u32 threshold, u32 most,
-			     enum ds_policy_step step)
+/* Less traffic may cost something. */
+static u32 ds_policy_raised(const struct ds_trials *trials, u32 threshold, u32 most)
 {
-	u32 best, next, parts;
+	u32 next = max(min(threshold * 2, most), threshold);
+	u32 index = ds_trials_index(next);
+
+	return ds_trials_is_worse(trials, index, DS_POLICY_LESS_TRAFFIC) ? threshold : next;
+}
+
+/*
+ * It is to cost nothing, and to be tried soon: of thresholds that are as good as each other
+ * one will look better some time.
+ */
+static u32 ds_policy_lowered(const struct ds_trials *trials, u32 threshold, u32 asked)
+{
+	u32 next = max(threshold / 2, 1u);
+
+	if (trials->steady > DS_TRIALS_SETTLED && asked > DS_TRIALS_SETTLED)
+		return threshold;
+	return ds_trials_is_worse(trials, ds_trials_index(next), 0) ? threshold : next;
+}
+
+/* What the trials say comes first, but for one that is lower while DMA is saturated. */
+static u32 ds_policy_adapted(const struct ds_policy_001 *b, struct ds_trials *trials,
+			     u32 threshold, u32 most, enum ds_policy_step step)
+{
+	u32 best;
 
 	ds_trials_use(trials, ds_trials_index(threshold));
 	best = ds_trials_best(trials);
 	if (best > trials->used || (best < trials->used && step != DS_POLICY_UP))
 		return ds_trial_thresholds[best];
-	if (step == DS_POLICY_STAY)
+	switch (step) {
+	case DS_POLICY_UP:
+		return ds_policy_raised(trials, threshold, most);
+	case DS_POLICY_DOWN:
+		return ds_policy_lowered(trials, threshold, b->asked);
+	default:
 		return threshold;
-	next = step == DS_POLICY_UP ? max(min(threshold * 2, most), threshold) :
-		max(threshold / 2, 1u);
-	parts = step == DS_POLICY_UP ? DS_POLICY_LESS_TRAFFIC : DS_POLICY_NO_WORSE;
-	return ds_trials_is_worse(trials, ds_trials_index(next), parts) ? threshold : next;
+	}
 }
 
 static void ds_policy_adapt(struct ds_policy_001 *b, const struct ds_policy_load *load)
@@ -167,8 +189,9 @@ static void ds_policy_adapt(struct ds_policy_001 *b, const struct ds_policy_load
 	u32 *l1 = &b->params.promote_to_l1_threshold, *l2 = &b->params.promote_to_l2_threshold;
 	enum ds_policy_step step = ds_policy_step(load);
 
-	*l1 = ds_policy_adapted(&b->l1, *l1, b->fit, step);
-	*l2 = ds_policy_adapted(&b->both, *l2, DS_POLICY_PROMOTE_TO_L2_THRESHOLD, step);
+	b->asked = step == DS_POLICY_DOWN ? b->asked + 1 : 0;
+	*l1 = ds_policy_adapted(b, &b->l1, *l1, b->fit, step);
+	*l2 = ds_policy_adapted(b, &b->both, *l2, DS_POLICY_PROMOTE_TO_L2_THRESHOLD, step);
 	*l2 = min(*l2, *l1);
 	ds_trials_age(&b->l1);
 	ds_trials_age(&b->both);

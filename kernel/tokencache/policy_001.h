@@ -19,12 +19,14 @@
  *	DMA is nearly saturated and L2 hits seldom		it is doubled
  *	else L1 hits seldom and the host's processor is busy	it is halved
  *
- * The last two are 001's rules, in bands (below) that do not touch: between them nothing is
- * done, nor is a step that would cost hits, by the trials: more than an eighth of them (or
- * of the misses, if they are fewer) for less traffic, more than a 64th for nothing. While
- * DMA is saturated no lower one is taken. Without trials there would be no reason to raise
- * one on a loop that is longer than the cache, where a high one keeps a part of it. One for
- * L1 is tried by L1's miniatures, one for L2 by those of both tiers together.
+ * The last two are 001's rules, in bands (below) that do not touch: between them nothing
+ * is done, nor is a step that would cost hits, by the trials: more than an eighth of them
+ * (or of the misses, if they are fewer) for less traffic, any for nothing; for the latter
+ * a step is made within ten intervals of another one, or of when the load began to ask
+ * for it, or not at all. While DMA is saturated no lower one is taken. Without trials
+ * there would be no reason to raise one on a loop that is longer than the cache, where a
+ * high one keeps a part of it. One for L1 is tried by L1's miniatures, one for L2 by
+ * those of both tiers together.
  *
  * Doubling stops at what the capacity implies: as many tokens are that hot as L1 has slots,
  * by a histogram of all heats that is made while they are halved. Above, L1 could not be
@@ -106,6 +108,7 @@ struct ds_policy_load {
  * @fit: the highest PROMOTE_TO_L1_THRESHOLD that fills L1, by the last one
  * @l1: trials of PROMOTE_TO_L1_THRESHOLD; of adaptive-001 only, as @both
  * @both: of PROMOTE_TO_L2_THRESHOLD, if there is an L2
+ * @asked: intervals for which the load has asked for lower thresholds
  * @adaptive: adaptive-001
  */
 struct ds_policy_001 {
@@ -121,6 +124,7 @@ struct ds_policy_001 {
 	u32 fit;
 	struct ds_trials l1;
 	struct ds_trials both;
+	u32 asked;
 	bool adaptive;
 };
 

@@ -8,6 +8,7 @@
 #define DS_TRIAL_NOWHERE	(~0u)
 #define DS_TRIAL_USES		0x10000000u	/* in an interval: then as if it had ended */
 #define DS_TRIAL_BAND		24u	/* of the misses or hits one is what makes a difference */
+#define DS_TRIAL_CHANCE		30u	/* 5.5 standard deviations, squared; 6.7 once settled */
 
 const u8 ds_trial_thresholds[DS_TRIALS] = { 1, 2, 3, 4, 6, 8, 10, 12, 16, 24, 32, 64, 128 };
 
@@ -20,7 +21,7 @@ static u64 ds_trials_bytes_of(u32 size, bool by_heat)
 /* As many as are enough; in a large cache fewer see a use. */
 static u32 ds_trials_size(u32 capacity)
 {
-	u32 size = max(1u << (ilog2(capacity) + 3) / 2, DS_TRIAL_MIN);
+	u32 size = max(1u << (ilog2(capacity) + 5) / 2, DS_TRIAL_MIN);
 
 	return min(size, min(DS_TRIAL_MAX, capacity));
 }
@@ -181,17 +182,19 @@ void ds_trials_use(struct ds_trials *t, u32 index)
 	t->hits = (u32)max((s32)t->hits + lead, 0);
 	t->trials[index].apart = 0;
 	t->used = index;
+	t->steady = 0;
 }
 
 u32 ds_trials_best(const struct ds_trials *t)
 {
 	s32 most = (s32)(min(t->missed, t->hits) / DS_TRIAL_BAND);
+	u64 chance = t->steady <= DS_TRIALS_SETTLED ? DS_TRIAL_CHANCE : DS_TRIAL_CHANCE * 3 / 2;
 	u32 i, best = t->used;
 
 	for (i = 0; t->trials && i < DS_TRIALS; i++) {
 		const struct ds_trial *m = &t->trials[i];
 
-		if (m->lead <= most || (u64)m->lead * (u32)m->lead <= 25ull * m->apart)
+		if (m->lead <= most || (u64)m->lead * (u32)m->lead <= chance * m->apart)
 			continue;
 		most = m->lead;
 		best = i;
@@ -225,4 +228,5 @@ void ds_trials_age(struct ds_trials *t)
 	}
 	t->missed /= 2;
 	t->hits /= 2;
+	t->steady++;
 }

@@ -9,8 +9,9 @@
  *
  * Each is compared with the miniature of the threshold in use, on the same uses. One is
  * better if by a 24th of the misses or of the hits, whichever are fewer, and by more than
- * chance: by five times the square root of the uses where both differed. Older ones count
- * half in each interval. So thresholds that are nearly as good do not take turns.
+ * chance: by 5.5 times the square root of the uses where both differed, or by 6.7 times if
+ * nothing has changed for ten intervals. Older ones count half in each interval. So
+ * thresholds that are nearly as good do not take turns.
  *
  * Searches are linear; there are at most DS_TRIAL_MAX entries, and of a large cache few
  * uses are in the sample. Not thread safe.
@@ -23,6 +24,7 @@
 #define DS_TRIALS	13u
 #define DS_TRIAL_MAX	192u	/* entries of a miniature */
 #define DS_TRIAL_MIN	64u
+#define DS_TRIALS_SETTLED	10u	/* intervals, after which a change takes more */
 
 extern const u8 ds_trial_thresholds[DS_TRIALS];
 
@@ -48,6 +50,7 @@ struct ds_trial {
  * @size: entries of each
  * @sampled: keys whose hash is below are in the sample, in 2^-32
  * @used: index of the threshold in use
+ * @steady: intervals since it came into use
  * @missed: by its miniature
  * @hits: of it
  * @random: state
@@ -58,6 +61,7 @@ struct ds_trials {
 	u32 size;
 	u32 sampled;
 	u32 used;
+	u32 steady;
 	u32 missed;
 	u32 hits;
 	u32 random;

@@ -332,6 +332,29 @@ static void trials_come_first(void **state)
 	stop();
 }
 
+/* What was worse by the trials for ten intervals, and is no longer. */
+static void lower_ones_are_tried_soon_or_not_at_all(void **state)
+{
+	struct ds_trials *l1;
+	u32 i;
+
+	(void)state;
+	uses = 0;
+	start(64, DS_POLICY_ADAPTIVE_001, KEYS);
+	l1 = &policy.base->l1;
+	policy.base->params.promote_to_l1_threshold = 16;
+	for (i = 0; i <= 11; i++) {
+		l1->trials[ds_trials_index(8)].lead = -10;
+		assert_int_equal(interval(0, 300, 900, 900), 16);
+	}
+	l1->trials[ds_trials_index(8)].lead = 0;
+	assert_int_equal(interval(0, 300, 900, 900), 16);
+	/* The load no longer asks, and does again. */
+	assert_int_equal(interval(700, 300, 100, 900), 16);
+	assert_int_equal(interval(0, 300, 900, 900), 8);
+	stop();
+}
+
 static void literal_thresholds_stay(void **state)
 {
 	u32 i;
@@ -357,6 +380,7 @@ int main(void)
 		TEST(capacity_implies_the_highest_threshold),
 		TEST(thresholds_follow_the_load),
 		TEST(trials_come_first),
+		TEST(lower_ones_are_tried_soon_or_not_at_all),
 		TEST(literal_thresholds_stay),
 	};
 

@@ -250,7 +250,9 @@ static void one_is_better_by_a_band(void **state)
 	assert_int_equal(ds_trials_best(&t), 0);
 	t.trials[5].lead = 101;
 	assert_int_equal(ds_trials_best(&t), 5);
-	t.trials[5].apart = 101 * 101 / 25 + 1;
+	t.trials[5].apart = 101 * 101 / 30;
+	assert_int_equal(ds_trials_best(&t), 5);
+	t.trials[5].apart++;
 	assert_int_equal(ds_trials_best(&t), 0);
 	t.trials[6].lead = 110;
 	assert_int_equal(ds_trials_best(&t), 6);
@@ -267,6 +269,30 @@ static void one_is_better_by_a_band(void **state)
 	ds_trials_destroy(&t);
 }
 
+/* It takes more when nothing has changed for long. */
+static void what_has_stood_long_stays(void **state)
+{
+	struct ds_trials t;
+	u32 i;
+
+	(void)state;
+	assert_int_equal(ds_trials_init(&t, CAPACITY, ~0u, true), 0);
+	for (i = 0; i <= 11; i++) {
+		t.trials[5].lead = 90;
+		t.trials[5].apart = 90 * 90 / 45;
+		assert_int_equal(ds_trials_best(&t), i <= 10 ? 5 : 0);
+		ds_trials_age(&t);
+	}
+	t.trials[5].lead = 90;
+	t.trials[5].apart = 90 * 90 / 45 - 1;
+	assert_int_equal(ds_trials_best(&t), 5);
+	ds_trials_use(&t, 5);
+	t.trials[0].lead = 90;
+	t.trials[0].apart = 90 * 90 / 45;
+	assert_int_equal(ds_trials_best(&t), 0);
+	ds_trials_destroy(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -275,6 +301,7 @@ int main(void)
 		TEST(index_of_any_threshold),
 		TEST(who_is_in),
 		TEST(one_is_better_by_a_band),
+		TEST(what_has_stood_long_stays),
 		TEST(as_good_as_the_best_fixed_one),
 		TEST(settles_and_stays),
 	};
