@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rows of the benchmark rdm: translation of addresses, in the kernel and natively."""
 import os
-import platform
 import subprocess
-from types import SimpleNamespace
 
 import modules
 from nodes import ROOT, BenchError, Nodes
@@ -50,7 +48,7 @@ def natively(options):
     others = others_during(lambda: said.append(subprocess.run([NATIVE, str(ROUNDS * options.pairs)], check=True, text=True,
                                                               stdout=subprocess.PIPE).stdout),
                            lambda: sum(os.times()[:4]))
-    report = Report("rdm", SimpleNamespace(release=platform.release()), None)
+    report = Report("rdm")
     add_rows(report, NATIVE_ROWS, [figures(line) for line in said[0].splitlines()],
              f"build/bench/translation {ROUNDS * options.pairs}", others)
     return report.rows

@@ -7,9 +7,9 @@ from rows import current_commit, make_row
 
 
 class Report:
-    """The rows of a benchmark on some machines."""
+    """The rows of a benchmark on some machines, or on this host."""
 
-    def __init__(self, bench, nodes, pairs):
+    def __init__(self, bench, nodes=None, pairs=None):
         self.bench = bench
         self.nodes = nodes
         self.pairs = pairs
@@ -43,7 +43,7 @@ class Report:
         self._row(metric, unit, ours, theirs, others, peer=peer, goal=goal, command={"ours": command, "peer": command})
 
     def _row(self, metric, unit, ours, against, others, **rest):
-        row = make_row(self.bench, metric, unit, ours, against, kernel=self.nodes.release, commit=self.commit,
+        row = make_row(self.bench, metric, unit, ours, against, kernel=self.nodes.release if self.nodes else None, commit=self.commit,
                        host={"cpus": os.cpu_count(), "others": others}, **rest)
         self.rows.append(row)
         goal = f"{'met' if row['ok'] else 'NOT MET'}: {row['goal']}" if row["goal"] else "no goal"

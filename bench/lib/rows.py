@@ -87,7 +87,7 @@ def markdown(rows):
         table = [HEAD] + [cells(row) for row in some]
         widths = [max(len(line[i]) for line in table) for i in range(len(HEAD))]
         busy = max(row["host"]["others"] for row in some)
-        text += [f"### {bench}, Linux {kernel}", "",
+        text += [f"### {bench}, Linux {kernel}" if kernel else f"### {bench}, on the host", "",
                  f"Commit {some[0]['commit']}; {some[0]['repeats']} pairs a measurement; other programs of the host used "
                  f"up to {busy:.1f} of its {some[0]['host']['cpus']} processors meanwhile.", ""]
         table.insert(1, ["-" * width for width in widths])

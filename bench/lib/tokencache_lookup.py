@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rows of the benchmark tokencache: look-ups and memory, in the kernel and natively."""
 import os
-import platform
 import subprocess
-from types import SimpleNamespace
 
 import modules
 from nodes import ROOT, BenchError, Nodes
@@ -91,7 +89,7 @@ def natively(options):
     if why is not None:
         print(f"  skipped: {NATIVE} needs Debian's linux-source-6.1 and cannot be built:\n{why}", flush=True)
         return []
-    report = Report("tokencache", SimpleNamespace(release=platform.release()), None)
+    report = Report("tokencache")
     for objects in (1000000, 4000000):
         add_objects(report, objects, ROUNDS * options.pairs)
     return report.rows

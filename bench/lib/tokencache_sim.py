@@ -5,11 +5,9 @@ They are the same on any machine, but for the time of the simulation itself. The
 """
 import json
 import os
-import platform
 import random
 import subprocess
 import tempfile
-from types import SimpleNamespace
 
 from nodes import ROOT, BenchError
 from report import Report
@@ -222,7 +220,7 @@ def run(options):
     if missing:
         print(f"  skipped: hit ratios and models: DS_TRACES is no folder with {', '.join(missing)}", flush=True)
         return []
-    report = Report("tokencache", SimpleNamespace(release=platform.release()), None)
+    report = Report("tokencache")
     traces = [os.path.join(folder, name) for name in TRACES]
     hit_ratios(report, traces)
     thresholds(report, traces)
