@@ -2,8 +2,8 @@
 """Rows of the benchmark tokencache: a tree and a store whose operations look up tokens, and the same without the cache.
 
 What the cache costs is less than what a machine's load does to two runs of a
-second. So one load runs on, the parameter goes back and forth beside it, and
-each pair of windows of a tenth of a second gives a ratio.
+second. So one load runs on, the parameter goes back and forth beside it in
+windows of a tenth of a second, and each eight with and eight without are a round.
 """
 import json
 import shlex
@@ -18,7 +18,8 @@ KEYS = 4000     # of the tree
 OBJECTS = 8     # of 64 KiB, in the store
 GOAL = ">= 0.97"
 SECONDS = 8     # of a load, for each pair that is asked for
-FEWEST = 20     # pairs of windows without which there is no row
+ROUND = 8       # pairs of windows: in one of them there are only a few operations
+FEWEST = 3      # rounds without which there is no row
 
 TREE = f"dsctl -j tree bench --space 2 --op {{op}} --keys {KEYS} --depth 16 --count {{n}}"
 STORE = f"dsctl -j obj bench --op {{op}} --keys {OBJECTS} --size 64K --node 2 --count {{n}}"
@@ -59,17 +60,15 @@ def script(command):
 
 
 def rates(output):
-    """Packets a second of each pair of windows: (with the cache, without). While the load starts or ends there are none."""
+    """Packets a second of each round: (with the cache, without). While the load starts or ends there are none."""
     windows = [figures(line) for line in output.splitlines()]
-    both = ([], [])
-    for pair in zip(windows[::2], windows[1::2]):
-        cache, without = sorted(pair, key=lambda window: -window["cache"])
-        if cache["packets"] and without["packets"]:
-            both[0].append(cache["packets"] / cache["us"] * 1e6)
-            both[1].append(without["packets"] / without["us"] * 1e6)
-    if len(both[0]) < FEWEST:
+    pairs = [sorted(pair, key=lambda window: -window["cache"]) for pair in zip(windows[::2], windows[1::2])]
+    pairs = [pair for pair in pairs if all(window["packets"] for window in pair)]
+    rounds = [list(zip(*pairs[i:i + ROUND])) for i in range(0, len(pairs) - ROUND + 1, ROUND)]
+    if len(rounds) < FEWEST:
         raise BenchError(f"a load that ended too soon, or did nothing:\n{output}")
-    return both
+    return tuple([sum(window["packets"] for window in sides[side]) / sum(window["us"] for window in sides[side]) * 1e6
+                  for sides in rounds] for side in (0, 1))
 
 
 def compare(nodes, report, options, operation):
