@@ -103,7 +103,7 @@ alone() { ! dsctl peer show | grep -qw in; }
 check "one connection is left" eventually 10 alone
 lanes=$(states RTS '.rdma_cm.')
 fail=/sys/kernel/debug/ds/failpoints/msg_send
-echo "delay $((slow > 1 ? 60000 : 8000)) 1" > $fail	# not more than a minute
+echo "delay $((slow > 1 ? 60000 : 30000)) 1" > $fail	# not more than a minute
 beats() { grep -qx off $fail; }
 check "it is between two heartbeats" eventually 10 beats
 within 60 dsctl -q peer del 10.77.0.2 &
