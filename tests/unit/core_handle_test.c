@@ -1,27 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* File handles: never issued, stale and open told apart, through reuse to the end. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include "shim.h"
-
-static int allocs_left = -1;	/* -1: no limit */
-
-static void *test_alloc(size_t size)
-{
-	if (!allocs_left)
-		return NULL;
-	if (allocs_left > 0)
-		allocs_left--;
-	return calloc(1, size);
-}
-
-/* The file itself, so that its memory can run out. */
-#undef ds_alloc
-#define ds_alloc(size) test_alloc(size)
+#include "core_rdm.h"
 #include "handle.c"
 
 static int things[64];
@@ -329,17 +308,17 @@ static void random_against_a_record(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(empty_table),
-		cmocka_unit_test(life_of_a_handle),
-		cmocka_unit_test(limit),
-		cmocka_unit_test(no_memory),
-		cmocka_unit_test(slots_in_turn),
-		cmocka_unit_test(retirement),
-		cmocka_unit_test(all_slots_open),
-		cmocka_unit_test(salts),
-		cmocka_unit_test(salts_spread),
-		cmocka_unit_test(walk),
-		cmocka_unit_test(random_against_a_record),
+		TEST(empty_table),
+		TEST(life_of_a_handle),
+		TEST(limit),
+		TEST(no_memory),
+		TEST(slots_in_turn),
+		TEST(retirement),
+		TEST(all_slots_open),
+		TEST(salts),
+		TEST(salts_spread),
+		TEST(walk),
+		TEST(random_against_a_record),
 	};
 
 	return cmocka_run_group_tests_name("core_handle", tests, NULL, NULL);

@@ -351,7 +351,14 @@ static void lower_ones_are_tried_soon_or_not_at_all(void **state)
 	assert_int_equal(interval(0, 300, 900, 900), 16);
 	/* The load no longer asks, and does again. */
 	assert_int_equal(interval(700, 300, 100, 900), 16);
-	assert_int_equal(interval(0, 300, 900, 900), 8);
+	for (i = 0; i <= 11; i++)
+		assert_int_equal(interval(0, 300, 900, 900), i < 3 ? 8 >> i : 1);
+	/* It has asked for long, but another change was made. */
+	l1->trials[ds_trials_index(6)].lead = 1000;
+	assert_int_equal(interval(0, 300, 900, 900), 6);
+	for (i = 0; i < DS_TRIALS; i++)
+		l1->trials[i].lead = 0;
+	assert_int_equal(interval(0, 300, 900, 900), 3);
 	stop();
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * For tests of what the packet service's address spaces are made of, which include
- * the sources behind this: memory that runs out and is counted, and random numbers.
+ * For tests of the core that include the sources behind this: memory that runs out and
+ * is counted, and random numbers.
  */
 #ifndef CORE_RDM_H
 #define CORE_RDM_H

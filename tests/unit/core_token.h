@@ -3,33 +3,22 @@
 #ifndef CORE_TOKEN_H
 #define CORE_TOKEN_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "core_rdm.h"
 
-#include "shim.h"
-
-static int allocs_left = -1;	/* -1: no limit */
 static void (*during_alloc)(void);
 
-static inline void *test_alloc(size_t size)
+static inline void *interrupted_alloc(size_t size)
 {
 	void (*call)(void) = during_alloc;
 
 	during_alloc = NULL;
 	if (call)
 		call();
-	if (!allocs_left)
-		return NULL;
-	if (allocs_left > 0)
-		allocs_left--;
-	return calloc(1, size);
+	return counted_alloc(size);
 }
 
 #undef ds_alloc
-#define ds_alloc(size) test_alloc(size)
+#define ds_alloc(size) interrupted_alloc(size)
 #include "tokencache/token.c"
 #include "tokencache/wide.c"
 #include "tokencache/walk.h"
@@ -46,15 +35,13 @@ static inline int setup(void **state)
 {
 	(void)state;
 	idle_calls = 0;
-	allocs_left = -1;
 	return ds_token_table_init(&table, INDICES);
 }
 
 static inline int teardown(void **state)
 {
-	(void)state;
 	ds_token_table_destroy(&table);
-	return 0;
+	return no_memory_held(state);
 }
 
 /* Narrow, and different with each @key. */
