@@ -8,6 +8,7 @@
 #define DS_TRIAL_NOWHERE	(~0u)
 #define DS_TRIAL_USES		0x10000000u	/* in an interval: then as if it had ended */
 #define DS_TRIAL_BAND		24u	/* of the misses or hits one is what makes a difference */
+#define DS_TRIAL_TRIFLE		512u	/* of the uses one is too little for a difference */
 #define DS_TRIAL_CHANCE		30u	/* 5.5 standard deviations, squared; 6.7 once settled */
 
 const u8 ds_trial_thresholds[DS_TRIALS] = { 1, 2, 3, 4, 6, 8, 10, 12, 16, 24, 32, 64, 128 };
@@ -211,6 +212,7 @@ bool ds_trials_is_worse(const struct ds_trials *t, u32 index, u32 parts)
 		return false;
 	for (i = 0; i < DS_TRIALS; i++)
 		most = max(most, t->trials[i].lead);
+	most -= (s32)((t->missed + t->hits) / DS_TRIAL_TRIFLE);
 	return t->trials[index].lead < most - (s32)((u64)min(t->missed, t->hits) * parts / 256);
 }
 

@@ -104,7 +104,7 @@ void ds_trials_use(struct ds_trials *t, u32 index);
 /* The index of the one that is better than that in use by most; or that one. */
 u32 ds_trials_best(const struct ds_trials *t);
 
-/* Would one be worse than the best one, by so many 256ths of the misses or hits? */
+/* Would one be worse than the best one, by so many 256ths of the misses or hits and a trifle? */
 bool ds_trials_is_worse(const struct ds_trials *t, u32 index, u32 parts);
 
 /* An interval has ended, or counters have no room for more uses. */

@@ -95,6 +95,9 @@ leak_gate() {
 	check "$1: the devices hold what they held" back_at_start leave bare
 }
 
+# Processes that are all at the same addresses start soon, but might hide who takes one's for another's.
+[ -z "${SOAK:-}" ] || on_each sh -c 'echo 2 > /proc/sys/kernel/randomize_va_space'
+
 state=/run/e2e
 for scenario in "$@"; do
 	echo "# ---- $scenario"

@@ -25,6 +25,9 @@ set_up_small() {
 	dsctl seg attach "2:$segment" --space 1 --servers 1 --size 128M
 }
 
+# Processes with the same addresses would hide who takes one's for another's.
+echo 2 >/proc/sys/kernel/randomize_va_space
+
 on 1 lost-memory forget && on 2 lost-memory forget || exit 1
 
 failed=0

@@ -318,11 +318,11 @@ static void trials_come_first(void **state)
 	l1->trials[ds_trials_index(2)].lead = 0;
 	l1->missed = 800;
 	l1->hits = 800;
-	l1->trials[ds_trials_index(16)].lead = -101;
+	l1->trials[ds_trials_index(16)].lead = -104;
 	assert_int_equal(interval(950, 300, 100, 900), 8);
 	l1->missed = 800;
 	l1->hits = 800;
-	l1->trials[ds_trials_index(16)].lead = -100;
+	l1->trials[ds_trials_index(16)].lead = -103;
 	policy.base->fit = 128;
 	assert_int_equal(interval(950, 300, 100, 900), 16);
 	/* That to L2 is not above that to L1. */

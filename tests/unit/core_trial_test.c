@@ -254,17 +254,20 @@ static void one_is_better_by_a_band(void **state)
 	assert_int_equal(ds_trials_best(&t), 5);
 	t.trials[5].apart++;
 	assert_int_equal(ds_trials_best(&t), 0);
+	/* One use of 512 is too little. */
 	t.trials[6].lead = 110;
+	assert_false(ds_trials_is_worse(&t, 5, 0));
+	t.trials[6].lead = 111;
 	assert_int_equal(ds_trials_best(&t), 6);
 	assert_true(ds_trials_is_worse(&t, 5, 0));
 	assert_false(ds_trials_is_worse(&t, 5, 1));
 	ds_trials_use(&t, 6);
-	assert_int_equal(t.missed, 2290);
-	assert_int_equal(t.trials[0].lead, -110);
-	assert_int_equal(t.trials[5].lead, -9);
+	assert_int_equal(t.missed, 2289);
+	assert_int_equal(t.trials[0].lead, -111);
+	assert_int_equal(t.trials[5].lead, -10);
 	assert_int_equal(t.trials[6].lead, 0);
 	ds_trials_age(&t);
-	assert_int_equal(t.missed, 1145);
+	assert_int_equal(t.missed, 1144);
 	assert_int_equal(t.trials[0].lead, -55);
 	ds_trials_destroy(&t);
 }

@@ -112,7 +112,7 @@ void good_lines(void **) {
 // LRU sets of QPs, placed at random, once and again.
 double simulated_misses(const NicCache &cache, uint32_t qps, Access access, uint64_t seed) {
     const auto sets = static_cast<size_t>(cache.entries / cache.ways);
-    const uint32_t warm = 5 * qps, measured = 10 * qps, times = 1000;
+    const uint32_t warm = 5 * qps, measured = 10 * qps, times = qps < 100 ? 1000 : 200;
     std::mt19937_64 random(seed);
     uint64_t misses = 0;
 

@@ -5,7 +5,7 @@
 # with what they measure of this host.
 # shellcheck source=tests/e2e/lib.sh
 . /share/lib.sh
-plan 21
+plan 24
 
 reload() { # reload PARAMETER...: of node 1, which uses 32 memory regions of node 2 then
 	bash /share/node.sh unload && insmod /ds/ds.ko "$@" && bash /share/node.sh configure &&
@@ -53,20 +53,35 @@ check "who was idle for 10 ms goes" dsctl -q token set DEMOTE_FROM_L1_IDLE_NS=10
 check "all are" eventually 20 none_in_l1
 
 # -- adaptive-001 --
+# What is tried is tried with all of the slots; who is refused some has few hits in them.
 check "adaptive-001 loads" reload token_policy=adaptive-001 token_l1=16 token_l2=0
+check "trust domain 1 gets two slots" dsctl -q token set SHARE_MAX=2 --domain 1
 dsctl -q token set AGING_INTERVAL=600
 dsctl -q token set DEMOTE_FROM_L1_IDLE_NS=1000000000000
 is "it begins with the lowest threshold" "$(parameter PROMOTE_TO_L1_THRESHOLD)" 1
+load() { LOAD_LIMIT=240 start load 1 dsctl -q mem bench $first --op read --depth 4 --random --seconds 200s "$@"; }
+end_of_load() {
+	running load && pkill -INT -x dsctl
+	finish load || [ $? = 130 ]
+}
 dsctl -q token set DMA_BANDWIDTH=1000
-start load 1 dsctl -q mem bench $first --op read --depth 4 --span 64M --random --seconds 200s
-check "moves that use up all DMA raise it" eventually 30 above PROMOTE_TO_L1_THRESHOLD 1
+load --span 64M
+check "moves that use up all DMA raise it" eventually 60 above PROMOTE_TO_L1_THRESHOLD 1
 echo "# to $(parameter PROMOTE_TO_L1_THRESHOLD)"
-for _ in $(seq "$(nproc)"); do while :; do :; done & busy+=($!); done
+check "operations have gone on" end_of_load
+
+# All that is used now has room in 16 slots. 20 intervals later nothing is known of what had
+# not, and a lower threshold costs nothing.
+load --span 16M
+enough=$(($(counted hits_l3) + 12000))
+many() { [ "$(counted hits_l3)" -gt "$enough" ]; }
+check "another load is looked at for a while" eventually 90 many
+before=$(parameter PROMOTE_TO_L1_THRESHOLD)
 dsctl -q token set DMA_BANDWIDTH=1099511627776
+for _ in $(seq "$(nproc)"); do while :; do :; done & busy+=($!); done
 lowest() { [ "$(parameter PROMOTE_TO_L1_THRESHOLD)" = 1 ]; }
-check "a busy processor and free DMA lower it again" eventually 90 lowest
+check "a busy processor and free DMA lower the threshold again" eventually 90 lowest
+echo "# from $before to $(parameter PROMOTE_TO_L1_THRESHOLD)"
 kill "${busy[@]}"
-check "operations have gone on" running load
-pkill -INT -x dsctl
-finish load
+check "operations have gone on again" end_of_load
 check "L1 was used" [ "$(counted hits_l1)" -gt 0 ]
