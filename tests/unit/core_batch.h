@@ -6,7 +6,7 @@
 #ifndef CORE_BATCH_H
 #define CORE_BATCH_H
 
-#include "core_rdm.h"
+#include "core_test.h"
 #include "tokencache/slotmap.c"
 #include "tokencache/batch.c"
 

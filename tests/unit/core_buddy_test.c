@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Pages of a pool: every size, until full and back, exact lengths, and a plain model. */
-#include "core_rdm.h"
+#include "core_test.h"
 #include "rdm/buddy.c"
 
 static void wrong_calls(void **state)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The directory as programs map it: which parts there are, and what stands in them. */
-#include "core_rdm.h"
+#include "core_test.h"
 
 #include "tokencache/token.c"
 #include "tokencache/wide.c"

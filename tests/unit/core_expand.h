@@ -6,7 +6,7 @@
 #ifndef CORE_EXPAND_H
 #define CORE_EXPAND_H
 
-#include "core_rdm.h"
+#include "core_test.h"
 #include "tokencache/slotmap.c"
 #include "tokencache/expand.c"
 

@@ -3,7 +3,7 @@
  * A whole token cache whose misses go through the batch and whose wide tokens go through the
  * mailbox: what is read is always what the token says.
  */
-#include "core_rdm.h"
+#include "core_test.h"
 #include "tokencache/fetch.h"
 #include "tokencache/inline.h"
 

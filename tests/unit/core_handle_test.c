@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* File handles: never issued, stale and open told apart, through reuse to the end. */
-#include "core_rdm.h"
+#include "core_test.h"
 #include "handle.c"
 
 static int things[64];

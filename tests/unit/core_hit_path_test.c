@@ -3,7 +3,7 @@
  * No lock on the hit path: each lock that the token cache takes is counted. Uses take none, in
  * whatever tier the token is; a miss does, and so do all who move, make and end tokens.
  */
-#include "core_rdm.h"
+#include "core_test.h"
 
 static u64 locks;
 

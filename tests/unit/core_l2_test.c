@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* L2 of the token cache: pages of buckets and mixed ones, who leaves, who was idle. */
 #include <pthread.h>
-#include "core_rdm.h"
+#include "core_test.h"
 #include "tokencache/l2.c"
 
 enum { PAGES = 6, HIGH = 7 };

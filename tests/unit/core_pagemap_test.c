@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Pages by hash: the original's defects, chains until there are no more, and a plain model. */
-#include "core_rdm.h"
+#include "core_test.h"
 #include "rdm/pagemap.c"
 
 #define RW	((u64)3 << DS_PAGEMAP_ACCESS_SHIFT)

@@ -3,7 +3,7 @@
 #ifndef CORE_POLICY_H
 #define CORE_POLICY_H
 
-#include "core_rdm.h"
+#include "core_test.h"
 #include "tokencache/ghost.c"
 #include "tokencache/shadow.c"
 #include "tokencache/sketch.c"

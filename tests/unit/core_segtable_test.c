@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Allocations by address: both ends of each, none at all, and a scan of a plain list. */
-#include "core_rdm.h"
+#include "core_test.h"
 #include "rdm/segtable.c"
 
 static struct ds_segtable_entry entry_of(u64 base, u64 limit)

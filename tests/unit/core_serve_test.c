@@ -3,7 +3,7 @@
  * The packet service as a whole: spaces, sessions and answers. Memory that fails, storage
  * that fails, packets too small for their answers, and random requests against a model.
  */
-#include "core_rdm.h"
+#include "core_test.h"
 
 #include "rdm/buddy.c"
 #include "rdm/packet1.c"

@@ -3,7 +3,7 @@
 #ifndef CORE_TIER_H
 #define CORE_TIER_H
 
-#include "core_rdm.h"
+#include "core_test.h"
 
 #include "tokencache/ghost.c"
 #include "tokencache/shadow.c"

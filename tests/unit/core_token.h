@@ -3,7 +3,7 @@
 #ifndef CORE_TOKEN_H
 #define CORE_TOKEN_H
 
-#include "core_rdm.h"
+#include "core_test.h"
 
 static void (*during_alloc)(void);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Virtual addresses: first fit, the page behind, generations, and a plain model. */
-#include "core_rdm.h"
+#include "core_test.h"
 #include "rdm/vrange.c"
 
 static void wrong_calls(void **state)

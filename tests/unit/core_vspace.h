@@ -5,7 +5,7 @@
 #ifndef CORE_VSPACE_H
 #define CORE_VSPACE_H
 
-#include "core_rdm.h"
+#include "core_test.h"
 #include "rdm/buddy.c"
 #include "rdm/pagemap.c"
 #include "rdm/segtable.c"

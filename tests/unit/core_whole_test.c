@@ -3,7 +3,7 @@
  * Whole descriptions that a device keeps: what is read is what the token says, from a copy
  * or from home, and a token that has ended leaves none behind.
  */
-#include "core_rdm.h"
+#include "core_test.h"
 #include "tokencache/fetch.h"
 #include "tokencache/inline.h"
 #include "tokencache/whole.c"

@@ -348,7 +348,7 @@ void a_wrong_operation_stops_its_chain(void **) {
                           operation(c, DS_OP_FETCH_ADD, base + 16, 8)};
     for (ds_operation &op : ops)
         op.compare_add = 1;
-    assert_int_equal(ds_execute(c.fabric, ops, 4, 1, r), -ECANCELED);
+    assert_int_equal(ds_execute(c.fabric, ops, 4, 0, r), -ECANCELED);
     assert_int_equal(r[0].status, -ECANCELED);
     assert_int_equal(r[1].status, -EACCES);
     assert_int_equal(r[2].status, -ECANCELED);

@@ -4,7 +4,7 @@
 # The token cache at work: what is counted, where tokens are, how they move, parameters.
 # shellcheck source=tests/e2e/lib.sh
 . /share/lib.sh
-plan 47
+plan 53
 
 bench() { within 60 dsctl -q mem bench $first --op "$1" --count "$2" --depth 4 > /dev/null; }
 # counted NAME: of rxe0, from a file of `dsctl -j token stat`
@@ -168,16 +168,19 @@ ups() {
 	echo $((up1 + up2))
 }
 # The work that fetches what was missed may still be at it when the failpoint is armed.
-for step in token_claim token_commit; do
-	failpoint $step 'fail 11'
-	scatter
-	up=$(ups)
-	read -r aborted <<< "$(all aborted)"
-	check "operations go on while all moves end at $step" scatter
-	is "and no token moves up" "$(ups)" "$up"
-	failpoint $step off
-	scatter
-	check "they move again" [ "$(ups)" -gt "$up" ]
+for blocking in 0 1; do
+	dsctl -q token set "MIGRATION_BLOCKING=$blocking"
+	for step in token_claim token_commit; do
+		failpoint $step 'fail 11'
+		scatter
+		up=$(ups)
+		read -r aborted <<< "$(all aborted)"
+		check "MIGRATION_BLOCKING=$blocking: operations go on while all moves end at $step" scatter
+		is "and no token moves up" "$(ups)" "$up"
+		failpoint $step off
+		scatter
+		check "they move again" [ "$(ups)" -gt "$up" ]
+	done
 done
 read -r given_up <<< "$(all aborted)"
 check "those that were copied are counted ($((given_up - aborted)))" [ "$given_up" -gt "$aborted" ]

@@ -3,8 +3,8 @@
  * For tests of the core that include the sources behind this: memory that runs out and
  * is counted, and random numbers.
  */
-#ifndef CORE_RDM_H
-#define CORE_RDM_H
+#ifndef CORE_TEST_H
+#define CORE_TEST_H
 
 #include <setjmp.h>
 #include <stdarg.h>
