@@ -5,6 +5,8 @@
 #include "policy_queue.h"
 
 #define DS_POLICY_EPOCHS_PER_CAPACITY	6
+#define DS_POLICY_RUNS_PER_CAPACITY	12	/* epochs in as many hits without a miss */
+#define DS_POLICY_RUN_EPOCHS		20u	/* at most, of one run of hits */
 #define DS_POLICY_GHOST_MOST		2u	/* keys for a slot */
 #define DS_POLICY_BYTES			14	/* for a slot, in all */
 #define DS_POLICY_SOON			10	/* epochs, S3FIFO */
@@ -49,6 +51,8 @@ static void ds_policy_set_window(struct ds_policy *p)
 	default:
 		p->window = max((u32)((u64)p->capacity * p->share / DS_SHADOW_SHARE_ONE), 2u);
 	}
+	WRITE_ONCE(p->run, ds_rule_is_plain(p->rule) ?
+		   max((u32)p->shadow.size / DS_POLICY_RUNS_PER_CAPACITY, 1u) : DS_POLICY_NONE);
 }
 
 static void ds_policy_sample(struct ds_policy *p, u64 hash, bool hit)
@@ -63,29 +67,58 @@ static void ds_policy_sample(struct ds_policy *p, u64 hash, bool hit)
 	ds_policy_set_window(p);
 }
 
-/* What was noted of hits; some may be of those that were in the slots before. */
-static void ds_policy_hear(struct ds_policy *p)
-{
-	u32 head = READ_ONCE(p->ring_head), slot;
-
-	if (head - p->ring_tail > DS_POLICY_RING)
-		p->ring_tail = head - DS_POLICY_RING;
-	while (p->ring_tail != head) {
-		slot = READ_ONCE(p->ring[p->ring_tail++ % DS_POLICY_RING]);
-		if (ds_policy_used(p, slot))
-			ds_policy_sample(p, ds_policy_hash(ds_policy_key(p, slot)), true);
-	}
-}
-
 /* What was not used for 31 epochs is as old as what was not for 32. */
 static void ds_policy_next_epoch(struct ds_policy *p)
 {
-	u32 now = ++p->epoch % DS_EPOCHS;
+	u32 now = (p->epoch + 1) % DS_EPOCHS;
 
+	WRITE_ONCE(p->epoch, p->epoch + 1);
 	WRITE_ONCE(p->stamp, (u8)(now << 3));
 	ds_policy_join(p, now, (now + 1) % DS_EPOCHS);
 	ds_policy_size_staging(p);
 	ds_policy_set_window(p);
+}
+
+/* Epochs in so many noted hits. */
+static u32 ds_policy_epochs(struct ds_policy *p, u32 hits)
+{
+	return min(hits / READ_ONCE(p->run), DS_POLICY_RUN_EPOCHS);
+}
+
+void ds_policy_run(struct ds_policy *p, u32 hits)
+{
+	u32 epoch = READ_ONCE(p->epoch) + ds_policy_epochs(p, hits);
+
+	WRITE_ONCE(p->stamp, (u8)(epoch % DS_EPOCHS << 3));
+}
+
+/* Each part of a long run of hits was an epoch, and what comes now is in another one. */
+static void ds_policy_end_run(struct ds_policy *p, u32 hits)
+{
+	u32 epochs = ds_policy_epochs(p, hits);
+
+	if (!epochs)
+		return;
+	p->misses = 0;
+	do
+		ds_policy_next_epoch(p);
+	while (epochs--);
+}
+
+/* What was noted of hits; some may be of those that were in the slots before. */
+static void ds_policy_hear(struct ds_policy *p)
+{
+	u32 head = READ_ONCE(p->ring_head), at = p->ring_tail, slot;
+
+	ds_policy_end_run(p, head - at);
+	if (head - at > DS_POLICY_RING)
+		at = head - DS_POLICY_RING;
+	for (; at != head; at++) {
+		slot = READ_ONCE(p->ring[at % DS_POLICY_RING]);
+		if (ds_policy_used(p, slot))
+			ds_policy_sample(p, ds_policy_hash(ds_policy_key(p, slot)), true);
+	}
+	WRITE_ONCE(p->ring_tail, at);
 }
 
 static void ds_policy_count_miss(struct ds_policy *p)
@@ -141,7 +174,7 @@ static void ds_policy_install(struct ds_policy *p, u32 slot, u32 key, bool to_ma
 		flags |= DS_SLOT_SAMPLED;
 	s->key_low = (u8)key;
 	s->key_high = (u16)(key >> 8 | DS_SLOT_USED);
-	WRITE_ONCE(s->heat, p->stamp);
+	WRITE_ONCE(s->heat, (u8)(p->epoch % DS_EPOCHS << 3));
 	WRITE_ONCE(s->link, (s->link & DS_SLOT_NEXT) | flags);
 	if (to_main)
 		p->kept++;
@@ -279,6 +312,7 @@ int ds_policy_init(struct ds_policy *p, u32 capacity, u32 mode)
 		return -EINVAL;
 	memset(p, 0, sizeof(*p));
 	p->capacity = capacity;
+	p->run = DS_POLICY_NONE;
 	p->slots = ds_alloc((u64)capacity * sizeof(*p->slots));
 	if (p->slots)
 		err = mode == DS_POLICY_DEFAULT ? ds_policy_init_default(p) :

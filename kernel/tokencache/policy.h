@@ -29,7 +29,8 @@
  *		Staging is 2 to 10 %, more while uses happen there.
  *
  * The shadow decides which rule is in use (shadow.h). An epoch is a sixth of the
- * capacity in misses. Nothing is to be tuned.
+ * capacity in misses; for FIFO and LRU also a twelfth of it in hits without a miss, as
+ * after a long run of hits their order is all that is known. Nothing is to be tuned.
  *
  * The rules of document 001 are modes of their own (policy_001.h): they need nothing
  * of this but slots.
@@ -48,7 +49,7 @@
 #define DS_POLICY_KEYS		0x400000u	/* keys are below */
 #define DS_POLICY_CAPACITY_MIN	16
 #define DS_POLICY_CAPACITY_MAX	DS_POLICY_KEYS
-#define DS_POLICY_RING		16
+#define DS_POLICY_RING		64
 
 #define DS_SLOT_USED		0x4000	/* in @key_high */
 #define DS_SLOT_PINNED		0x8000
@@ -86,7 +87,7 @@ struct ds_policy_slot {
  * @base: of literal-001 and adaptive-001, else NULL; of what is below @pinned only
  *	@sampled and the ring are used then
  * @capacity: slots
- * @stamp: epoch % 32 << 3, for hits
+ * @stamp: epoch % 32 << 3, for hits; ahead of it in a long run of them
  * @rule: enum ds_rule
  * @fresh: slots from here on were never used
  * @forgotten: slots that were, and are not
@@ -94,6 +95,7 @@ struct ds_policy_slot {
  * @pinned: slots
  * @epoch: now
  * @misses: in this epoch
+ * @run: so many noted hits without a miss are an epoch, too; DS_POLICY_NONE: never
  * @staged: slots that belong to staging, but for pinned ones, who would leave it no room
  * @kept: those that belong to main, likewise
  * @window: how many may be in staging
@@ -123,6 +125,7 @@ struct ds_policy {
 
 	u32 epoch;
 	u32 misses;
+	u32 run;
 	u32 staged;
 	u32 kept;
 	u32 window;
@@ -210,13 +213,18 @@ static inline u32 ds_policy_key(const struct ds_policy *p, u32 slot)
 	return (u32)(s->key_high & (DS_SLOT_USED - 1)) << 8 | s->key_low;
 }
 
+/* So many hits were noted since the last miss: the next ones may be of another epoch. No lock. */
+void ds_policy_run(struct ds_policy *p, u32 hits);
+
 /* The shadow hears of it with the next miss, unless too many come before. */
 static inline void ds_policy_note(struct ds_policy *p, u32 slot)
 {
-	u32 head = READ_ONCE(p->ring_head);
+	u32 head = READ_ONCE(p->ring_head), hits = head + 1 - READ_ONCE(p->ring_tail);
 
 	WRITE_ONCE(p->ring[head % DS_POLICY_RING], slot);
 	WRITE_ONCE(p->ring_head, head + 1);
+	if (hits >= READ_ONCE(p->run))
+		ds_policy_run(p, hits);
 }
 
 /**

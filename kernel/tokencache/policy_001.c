@@ -9,6 +9,7 @@
 #define DS_POLICY_LOOK_IDLE	64	/* slots, in a call */
 #define DS_POLICY_TICK_SHIFT	10
 #define DS_POLICY_TIME		(DS_SLOT_SAMPLED - 1)	/* of last use */
+#define DS_POLICY_AT_ONCE	4	/* intervals, in which a lower threshold is tried */
 #define DS_POLICY_LESS_TRAFFIC	32	/* 256ths of the hits or misses that it may cost */
 
 void ds_policy_001_normal(struct ds_policy_params *params, u32 capacity, bool adaptive)
@@ -159,7 +160,7 @@ static u32 ds_policy_lowered(const struct ds_trials *trials, u32 threshold, u32 
 {
 	u32 next = max(threshold / 2, 1u);
 
-	if (trials->steady > DS_TRIALS_SETTLED && asked > DS_TRIALS_SETTLED)
+	if (trials->steady > DS_POLICY_AT_ONCE && asked > DS_POLICY_AT_ONCE)
 		return threshold;
 	return ds_trials_is_worse(trials, ds_trials_index(next), 0) ? threshold : next;
 }
@@ -213,16 +214,17 @@ static void ds_policy_try(struct ds_policy *p, u64 hash, u32 uses)
 /* What was noted of hits; some may be of those that were in the slots before. */
 static void ds_policy_001_hear(struct ds_policy *p)
 {
-	u32 head = READ_ONCE(p->ring_head), slot;
+	u32 head = READ_ONCE(p->ring_head), at = p->ring_tail, slot;
 
-	if (head - p->ring_tail > DS_POLICY_RING)
-		p->ring_tail = head - DS_POLICY_RING;
-	while (p->ring_tail != head) {
-		slot = READ_ONCE(p->ring[p->ring_tail++ % DS_POLICY_RING]);
+	if (head - at > DS_POLICY_RING)
+		at = head - DS_POLICY_RING;
+	for (; at != head; at++) {
+		slot = READ_ONCE(p->ring[at % DS_POLICY_RING]);
 		if (p->slots[slot].key_high & DS_SLOT_USED)
 			ds_policy_try(p, ds_policy_hash(ds_policy_key(p, slot)),
 				      READ_ONCE(p->slots[slot].heat));
 	}
+	WRITE_ONCE(p->ring_tail, at);
 }
 
 bool ds_policy_tick(struct ds_policy *p, u64 now_ns, u64 uses, const struct ds_policy_load *load)

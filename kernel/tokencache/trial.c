@@ -9,6 +9,7 @@
 #define DS_TRIAL_USES		0x10000000u	/* in an interval: then as if it had ended */
 #define DS_TRIAL_BAND		24u	/* of the misses or hits one is what makes a difference */
 #define DS_TRIAL_TRIFLE		512u	/* of the uses one is too little for a difference */
+#define DS_TRIAL_SETTLED	10	/* intervals, after which a change takes more */
 #define DS_TRIAL_CHANCE		30u	/* 5.5 standard deviations, squared; 6.7 once settled */
 
 const u8 ds_trial_thresholds[DS_TRIALS] = { 1, 2, 3, 4, 6, 8, 10, 12, 16, 24, 32, 64, 128 };
@@ -189,7 +190,7 @@ void ds_trials_use(struct ds_trials *t, u32 index)
 u32 ds_trials_best(const struct ds_trials *t)
 {
 	s32 most = (s32)(min(t->missed, t->hits) / DS_TRIAL_BAND);
-	u64 chance = t->steady <= DS_TRIALS_SETTLED ? DS_TRIAL_CHANCE : DS_TRIAL_CHANCE * 3 / 2;
+	u64 chance = t->steady <= DS_TRIAL_SETTLED ? DS_TRIAL_CHANCE : DS_TRIAL_CHANCE * 3 / 2;
 	u32 i, best = t->used;
 
 	for (i = 0; t->trials && i < DS_TRIALS; i++) {

@@ -24,7 +24,6 @@
 #define DS_TRIALS	13u
 #define DS_TRIAL_MAX	192u	/* entries of a miniature */
 #define DS_TRIAL_MIN	64u
-#define DS_TRIALS_SETTLED	10u	/* intervals, after which a change takes more */
 
 extern const u8 ds_trial_thresholds[DS_TRIALS];
 

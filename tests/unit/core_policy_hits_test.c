@@ -83,6 +83,26 @@ static void add_twice(u32 requests)
 	}
 }
 
+/* All of them in turn, and back. */
+static void add_there_and_back(u32 requests, u32 objects)
+{
+	u32 i, at;
+
+	for (i = 0; i < requests; i++) {
+		at = i % (2 * objects);
+		add(at < objects ? at : 2 * objects - 1 - at);
+	}
+}
+
+/* Runs of new ones, each twice. */
+static void add_runs(u32 requests, u32 run)
+{
+	u32 i;
+
+	for (i = 0; i < requests; i++)
+		add(fresh_key + i / (2 * run) * run + i % run);
+}
+
 /* ---- what is measured ---- */
 
 static double lru_ratio(void)
@@ -116,8 +136,8 @@ static double lru_ratio(void)
 	return (double)hits / length;
 }
 
-/* And how often another rule came into use. */
-static double ratio(const char *name, u32 *changes)
+/* At most @below LRU's. And how often another rule came into use. */
+static double ratio_near_lru(const char *name, double below, u32 *changes)
 {
 	u32 i, rule, hits = 0;
 	double r;
@@ -132,8 +152,13 @@ static double ratio(const char *name, u32 *changes)
 	stop();
 	r = (double)hits / length;
 	print_message("# %s: %.4f, LRU %.4f, rules changed %u\n", name, r, lru_ratio(), *changes);
-	assert_true(r > lru_ratio() - 0.005);
+	assert_true(r > lru_ratio() - below);
 	return r;
+}
+
+static double ratio(const char *name, u32 *changes)
+{
+	return ratio_near_lru(name, 0.005, changes);
 }
 
 /* ---- tests ---- */
@@ -238,6 +263,71 @@ static void recency(void **state)
 	add_recency(REQUESTS);
 	assert_true(ratio("recency", &changes) > 0.578);
 	assert_true(changes <= 2);
+}
+
+/* Long runs of hits: the shadow hears of them, and what was used in which order is known after them. */
+static void there_and_back(void **state)
+{
+	u32 changes;
+
+	(void)state;
+	begin();
+	add_there_and_back(REQUESTS, CAPACITY * 22 / 10);
+	ratio("there and back", &changes);
+	begin();
+	add_there_and_back(REQUESTS, CAPACITY * 12 / 10);
+	ratio_near_lru("there and back, a little too far", 0.08, &changes);
+}
+
+static void runs_used_twice(void **state)
+{
+	u32 changes;
+
+	(void)state;
+	begin();
+	add_runs(REQUESTS, CAPACITY * 6 / 10);
+	ratio_near_lru("runs, each twice", 0.01, &changes);
+	begin();
+	add_runs(REQUESTS, CAPACITY * 9 / 10);
+	ratio_near_lru("longer runs, each twice", 0.01, &changes);
+}
+
+/* Epochs that go by while a slot of one rule hits so many times, and with the miss after that. */
+static u32 epochs_of(enum ds_rule rule, u32 hits)
+{
+	u32 i, epoch = policy.epoch, seen;
+
+	policy.rule = rule;
+	policy.misses = 0;
+	ds_policy_set_window(&policy);
+	for (i = 0; i < hits; i++)
+		ds_policy_note(&policy, 0);
+	assert_int_equal(policy.epoch, epoch);
+	seen = (policy.stamp / 8 - epoch) % DS_EPOCHS;
+	use(fresh_key++);
+	assert_int_equal(policy.stamp / 8, policy.epoch % DS_EPOCHS);
+	assert_int_equal(policy.epoch - epoch, seen ? seen + 1 : 0);
+	return seen;
+}
+
+/* A part of a twelfth is none; there are at most 20 of them, of 32 that can be told apart. */
+static void a_run_of_hits_is_epochs(void **state)
+{
+	u32 i, part;
+
+	(void)state;
+	begin();
+	start(CAPACITY, DS_POLICY_DEFAULT, KEYS);
+	for (i = 0; i < CAPACITY; i++)
+		use(i);
+	part = policy.shadow.size / 12;
+	for (i = 0; i < 40; i++) {
+		assert_int_equal(epochs_of(DS_RULE_LRU, i * part), min(i, 20u));
+		assert_int_equal(epochs_of(DS_RULE_FIFO, i * part + part - 1), min(i, 20u));
+		assert_int_equal(epochs_of(DS_RULE_S3FIFO, i * part), 0);
+		assert_int_equal(epochs_of(DS_RULE_LIRS, i * part), 0);
+	}
+	stop();
 }
 
 /* What was used again only stands in the way. The best is a half. */
@@ -364,6 +454,9 @@ int main(void)
 		TEST(zipf_alone),
 		TEST(zipf_and_loop),
 		TEST(recency),
+		TEST(there_and_back),
+		TEST(runs_used_twice),
+		TEST(a_run_of_hits_is_epochs),
 		TEST(used_twice),
 		TEST(pinned_ones_stand_in_nobodys_way),
 		TEST(lru_is_not_replaced_by_itself),
