@@ -5,10 +5,12 @@ They are the same on any machine, but for the time of the simulation itself. The
 """
 import json
 import os
+import pathlib
 import random
 import subprocess
 import tempfile
 
+import tokencache_made
 from nodes import ROOT, BenchError
 from report import Report
 
@@ -43,18 +45,25 @@ def regret(cell, of):
     return max(ratios[name] for name in of) - ratios["ds"]
 
 
-def hit_ratios(report, traces):
+def regrets(report, traces, what, *options):
     """Against the best reference of each cell, and over all cells that count."""
-    answer, command = ask("compare", *traces, "--policy", ",".join((*REFERENCES, "ds")))
+    answer, command = ask("compare", *traces, *options, "--policy", ",".join((*REFERENCES, "ds")))
+    if what:
+        command = f"dsctl sim compare, {len(traces)} {what}loads (bench/lib/tokencache_made.py)"
     cells = [cell for cell in answer["cells"] if cell["ranked"]]
-    regrets = [regret(cell, REFERENCES) for cell in cells]
+    below = [regret(cell, REFERENCES) for cell in cells]
     rank = next(p["mean_rank"] for p in answer["policies"] if p["policy"] == "ds")
     for metric, unit, figure, bound in (
-            ("hit ratio below the best reference's, the most", "points", max(regrets), 1.5),
-            ("hit ratio below the best reference's, mean", "points", sum(regrets) / len(regrets), 0.7),
+            ("hit ratio below the best reference's, the most", "points", max(below), 1.5),
+            ("hit ratio below the best reference's, mean", "points", sum(below) / len(below), 0.7),
             ("hit ratio below LRU's, the most", "points", max(regret(cell, ("lru",)) for cell in cells), 0.5),
             ("mean rank of ten policies", "", rank, 2.5)):
-        report.count(f"{metric}, {len(cells)} cells", unit, [figure], command, ("what it may be", bound), "<= 1.0")
+        report.count(f"{metric}, {len(cells)} {what}cells", unit, [figure], command, ("what it may be", bound), "<= 1.0")
+
+
+def hit_ratios(report, traces):
+    """On real traces, and with the other policies beside it."""
+    regrets(report, traces, "")
     beside, command = ask("compare", *traces, "--policy", ",".join((*REFERENCES, "ds", *BESIDE)))
     for cell in beside["cells"]:
         hits = {p["policy"]: 100 * p["hit_ratio"] for p in cell["policies"]}
@@ -63,6 +72,11 @@ def hit_ratios(report, traces):
         counts = "" if cell["ranked"] else ", does not count"
         report.count(f"hit ratio, {os.path.basename(cell['file']).split('.')[0]}, {cell['capacity']} entries{counts} ({others})", "%",
                      [hits["ds"]], command, (best, hits[best]), None)
+
+
+def made_hit_ratios(report, scratch):
+    """On loads that were made."""
+    regrets(report, tokencache_made.write(pathlib.Path(scratch)), "made ", "--capacity", ",".join(map(str, tokencache_made.CAPACITIES)))
 
 
 def thresholds(report, traces):
@@ -232,5 +246,7 @@ def run(options):
         batches(report, made(scratch, clustered))
         pairs(report, [generated(scratch, kind, objects) for kind, objects in MADE], "made ")
         settles(report, scratch)
+    with tempfile.TemporaryDirectory() as scratch:
+        made_hit_ratios(report, scratch)
     tiers(report, folder)
     return report.rows
