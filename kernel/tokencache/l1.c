@@ -10,7 +10,7 @@ int ds_l1_init(struct ds_l1 *l1, u32 capacity)
 
 	if (!capacity || capacity > DS_L1_MAX)
 		return -EINVAL;
-	bits = ilog2(capacity) + 2;	/* 2 to 4 hints' room for each slot */
+	bits = ilog2(capacity) + 2;	/* room for 2 to 4 pairs of hints for each slot */
 	l1->slots = ds_alloc(capacity * sizeof(l1->slots[0]));
 	l1->hints = ds_alloc(sizeof(l1->hints[0]) * DS_L1_WAYS << bits);
 	if (!l1->slots || !l1->hints) {

@@ -60,7 +60,6 @@ uint32_t Engine::begin_change(uint32_t token) {
 
     if (rc == 0)
         return number;
-    result_.refused += rc != -ENOSPC && rc != -EBUSY;
     free_changes_.push_back(number);
     return none;
 }

@@ -126,7 +126,7 @@ const Object sim{
                 .examples = {{"sim run OLTP.lis --l1 512", "hits, access times, moves and DMA"},
                              {"sim run OLTP.lis --mode blocking --writes 50 --outstanding 16",
                               "16 requests at a time, half of them writes, that wait for moves"},
-                             {"sim run loop.trace --policy adaptive-001 --events events.jsonl",
+                             {"sim run loop.trace --l1 512 --policy adaptive-001 --events events.jsonl",
                               "document 001's thresholds, and all that moves"}},
                 .run = sim_run,
                 .details = "The same command says the same on any machine, but for --timing.",
@@ -144,7 +144,7 @@ const Object sim{
                                    true),
                 .examples = {{"sim sweep OLTP.lis --l1 512,2048 --mode optimistic,blocking",
                               "four runs"},
-                             {"sim sweep loop.trace --policy default,literal-001 --csv",
+                             {"sim sweep loop.trace --l1 512 --policy default,literal-001 --csv",
                               "for a spreadsheet"},
                              {"sim sweep loop.trace --policy literal-001 --set "
                               "PROMOTE_TO_L1_THRESHOLD=1:8:64",
@@ -176,7 +176,7 @@ const Object sim{
                      csv}),
                 .examples = {{"sim compare OLTP.lis web12.trace --capacity 512,2048",
                               "the usual policies, on two traces at two capacities"},
-                             {"sim compare loop.trace --policy lru,w-tinylfu:1,opt --csv",
+                             {"sim compare loop.trace --capacity 512 --policy lru,w-tinylfu:1,opt --csv",
                               "three of them, for a spreadsheet"}},
                 .run = sim_compare,
                 .details = "opt knows the future: no policy can have more hits. The mean rank is "
@@ -293,7 +293,7 @@ const Object sim{
                             .help = "of what is random",
                             .fallback = "1"}},
                 .examples =
-                    {{"sim trace make loop.trace --kind loop --objects 1000 --requests 9000",
+                    {{"sim trace make loop.trace --kind loop --objects 1000 --requests 90000",
                       "what LRU is bad at"},
                      {"sim trace make qps.trace --kind fanout --objects 4096 --writes 10",
                       "tokens of a benchmark with 4096 QPs"}},

@@ -286,7 +286,6 @@ Line line_of(const RunOptions &options, const RunResult &result) {
         {"moved_to_l3", result.moved[3]},
         {"copied_again", result.copied_again},
         {"aborts", result.aborts},
-        {"refused", result.refused},
         {"expands", result.expands},
         {"expands_refused", result.expands_refused},
         {"expands_expired", result.expands_expired},
