@@ -65,7 +65,10 @@ static void ds_token_see(struct ds_token_seen *seen)
 
 static u32 ds_per_mille(u64 part, u64 whole)
 {
-	return whole ? min_t(u64, part * 1000 / whole, 1000) : 0;
+	if (part >= whole)
+		return whole ? 1000 : 0;
+	/* Idle times of many processors since last week are too long to be multiplied. */
+	return whole >> 32 ? part / (whole / 1000) : part * 1000 / whole;
 }
 
 u64 ds_token_load(struct ds_policy_load *load)

@@ -100,25 +100,26 @@ static void ds_policy_end_run(struct ds_policy *p, u32 hits)
 	if (!epochs)
 		return;
 	p->misses = 0;
-	do
+	p->epochs_of_runs += ++epochs;
+	while (epochs--)
 		ds_policy_next_epoch(p);
-	while (epochs--);
 }
 
 /* What was noted of hits; some may be of those that were in the slots before. */
 static void ds_policy_hear(struct ds_policy *p)
 {
-	u32 head = READ_ONCE(p->ring_head), at = p->ring_tail, slot;
+	u32 head = READ_ONCE(p->ring_head), hits = ds_policy_noted(p, head), left, slot;
 
-	ds_policy_end_run(p, head - at);
-	if (head - at > DS_POLICY_RING)
-		at = head - DS_POLICY_RING;
-	for (; at != head; at++) {
-		slot = READ_ONCE(p->ring[at % DS_POLICY_RING]);
+	/* First, so that a hit meanwhile does not take the run for one that goes on. */
+	WRITE_ONCE(p->ring_tail, head);
+	ds_policy_end_run(p, hits);
+	for (left = min(hits, DS_POLICY_RING); left; left--) {
+		slot = READ_ONCE(p->ring[(head - left) % DS_POLICY_RING]);
 		if (ds_policy_used(p, slot))
 			ds_policy_sample(p, ds_policy_hash(ds_policy_key(p, slot)), true);
 	}
-	WRITE_ONCE(p->ring_tail, at);
+	/* One that saw @ring_tail as it was before has set it too far ahead. */
+	WRITE_ONCE(p->stamp, (u8)(p->epoch % DS_EPOCHS << 3));
 }
 
 static void ds_policy_count_miss(struct ds_policy *p)
@@ -191,7 +192,7 @@ static bool ds_policy_admit(struct ds_policy *p, u64 hash)
 	if (ds_policy_is_sampled(p, hash))
 		ds_policy_sample(p, hash, false);
 	ds_policy_count_miss(p);
-	return ds_policy_returns(p, ds_ghost_take(&p->ghost, hash, p->epoch));
+	return ds_policy_returns(p, ds_ghost_take(&p->ghost, hash, ds_policy_ghost_epoch(p)));
 }
 
 u32 ds_policy_miss(struct ds_policy *p, u32 key, u32 *victim)

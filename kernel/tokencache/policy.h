@@ -49,7 +49,7 @@
 #define DS_POLICY_KEYS		0x400000u	/* keys are below */
 #define DS_POLICY_CAPACITY_MIN	16
 #define DS_POLICY_CAPACITY_MAX	DS_POLICY_KEYS
-#define DS_POLICY_RING		64
+#define DS_POLICY_RING		64u
 
 #define DS_SLOT_USED		0x4000	/* in @key_high */
 #define DS_SLOT_PINNED		0x8000
@@ -94,6 +94,7 @@ struct ds_policy_slot {
  * @cursor: where to look for one
  * @pinned: slots
  * @epoch: now
+ * @epochs_of_runs: of these, those that the ghost does not count, as nobody left meanwhile
  * @misses: in this epoch
  * @run: so many noted hits without a miss are an epoch, too; DS_POLICY_NONE: never
  * @staged: slots that belong to staging, but for pinned ones, who would leave it no room
@@ -124,6 +125,7 @@ struct ds_policy {
 	u32 pinned;
 
 	u32 epoch;
+	u32 epochs_of_runs;
 	u32 misses;
 	u32 run;
 	u32 staged;
@@ -213,16 +215,25 @@ static inline u32 ds_policy_key(const struct ds_policy *p, u32 slot)
 	return (u32)(s->key_high & (DS_SLOT_USED - 1)) << 8 | s->key_low;
 }
 
+/* Hits since the last miss. A late store may have set @ring_head back, to below @ring_tail. */
+static inline u32 ds_policy_noted(const struct ds_policy *p, u32 head)
+{
+	u32 hits = head - READ_ONCE(p->ring_tail);
+
+	return (s32)hits < 0 ? 0 : hits;
+}
+
 /* So many hits were noted since the last miss: the next ones may be of another epoch. No lock. */
 void ds_policy_run(struct ds_policy *p, u32 hits);
 
 /* The shadow hears of it with the next miss, unless too many come before. */
 static inline void ds_policy_note(struct ds_policy *p, u32 slot)
 {
-	u32 head = READ_ONCE(p->ring_head), hits = head + 1 - READ_ONCE(p->ring_tail);
+	u32 head = READ_ONCE(p->ring_head), hits;
 
 	WRITE_ONCE(p->ring[head % DS_POLICY_RING], slot);
 	WRITE_ONCE(p->ring_head, head + 1);
+	hits = ds_policy_noted(p, head + 1);
 	if (hits >= READ_ONCE(p->run))
 		ds_policy_run(p, hits);
 }

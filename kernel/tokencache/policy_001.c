@@ -214,26 +214,27 @@ static void ds_policy_try(struct ds_policy *p, u64 hash, u32 uses)
 /* What was noted of hits; some may be of those that were in the slots before. */
 static void ds_policy_001_hear(struct ds_policy *p)
 {
-	u32 head = READ_ONCE(p->ring_head), at = p->ring_tail, slot;
+	u32 head = READ_ONCE(p->ring_head), left, slot;
 
-	if (head - at > DS_POLICY_RING)
-		at = head - DS_POLICY_RING;
-	for (; at != head; at++) {
-		slot = READ_ONCE(p->ring[at % DS_POLICY_RING]);
+	for (left = min(ds_policy_noted(p, head), DS_POLICY_RING); left; left--) {
+		slot = READ_ONCE(p->ring[(head - left) % DS_POLICY_RING]);
 		if (p->slots[slot].key_high & DS_SLOT_USED)
 			ds_policy_try(p, ds_policy_hash(ds_policy_key(p, slot)),
 				      READ_ONCE(p->slots[slot].heat));
 	}
-	WRITE_ONCE(p->ring_tail, at);
+	WRITE_ONCE(p->ring_tail, head);
 }
 
 bool ds_policy_tick(struct ds_policy *p, u64 now_ns, u64 uses, const struct ds_policy_load *load)
 {
+	u32 now = (u32)(now_ns >> DS_POLICY_TICK_SHIFT) & DS_POLICY_TIME;
 	struct ds_policy_001 *b = p->base;
 
 	if (!b)
 		return false;
-	WRITE_ONCE(b->now, (u32)(now_ns >> DS_POLICY_TICK_SHIFT) & DS_POLICY_TIME);
+	if (now != b->now)
+		b->before = b->now;
+	WRITE_ONCE(b->now, now);
 	ds_policy_halve_some(p);
 	if (uses - b->uses < b->params.aging_interval)
 		return false;
@@ -358,6 +359,15 @@ u32 ds_policy_001_miss(struct ds_policy *p, u32 key, u32 *victim)
 	return slot;
 }
 
+/* A use says when the tick before it was: it may be as late as the next one. */
+static u64 ds_policy_idle_ns(const struct ds_policy *p, u32 slot)
+{
+	u32 tick = (p->base->now - p->base->before) & DS_POLICY_TIME;
+	u32 idle = ds_policy_idle_time(p, slot);
+
+	return (u64)(idle - min(idle, tick)) << DS_POLICY_TICK_SHIFT;
+}
+
 u32 ds_policy_idle(struct ds_policy *p)
 {
 	struct ds_policy_001 *b = p->base;
@@ -367,8 +377,7 @@ u32 ds_policy_idle(struct ds_policy *p)
 		slot = b->idle_at;
 		b->idle_at = (slot + 1) % p->capacity;
 		if ((p->slots[slot].key_high & (DS_SLOT_USED | DS_SLOT_PINNED)) != DS_SLOT_USED ||
-		    (u64)ds_policy_idle_time(p, slot) << DS_POLICY_TICK_SHIFT <
-		    b->params.demote_from_l1_idle_ns)
+		    ds_policy_idle_ns(p, slot) < b->params.demote_from_l1_idle_ns)
 			continue;
 		ds_sketch_lower(&b->sketch, ds_policy_hash(ds_policy_key(p, slot)));
 		return slot;

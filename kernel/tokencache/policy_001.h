@@ -104,6 +104,7 @@ struct ds_policy_load {
  * @random: state
  * @unsampled: uses until one is counted again
  * @now: in units of 1024 ns, wraps
+ * @before: what it was in the tick before
  * @heats: tokens by the logarithm of their heat, of the halving that is going on
  * @fit: the highest PROMOTE_TO_L1_THRESHOLD that fills L1, by the last one
  * @l1: trials of PROMOTE_TO_L1_THRESHOLD; of adaptive-001 only, as @both
@@ -120,6 +121,7 @@ struct ds_policy_001 {
 	u32 random;
 	u32 unsampled;
 	u32 now;
+	u32 before;
 	u32 heats[DS_POLICY_HEATS];
 	u32 fit;
 	struct ds_trials l1;

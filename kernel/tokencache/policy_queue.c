@@ -102,7 +102,8 @@ static u32 ds_policy_evict(struct ds_policy *p, u32 slot, u32 idle)
 	u32 used = ds_policy_last_use(p, slot);
 
 	if (max(ds_epochs_since(used, p->epoch), idle) < DS_POLICY_TOO_OLD)
-		ds_ghost_put(&p->ghost, ds_policy_hash(ds_policy_key(p, slot)), used, p->epoch);
+		ds_ghost_put(&p->ghost, ds_policy_hash(ds_policy_key(p, slot)),
+			     (used - p->epochs_of_runs) % DS_EPOCHS, ds_policy_ghost_epoch(p));
 	if (p->slots[slot].link & DS_SLOT_MAIN)
 		p->kept--;
 	else

@@ -16,6 +16,11 @@ static inline bool ds_policy_used(const struct ds_policy *p, u32 slot)
 	return p->slots[slot].key_high & DS_SLOT_USED;
 }
 
+static inline u32 ds_policy_ghost_epoch(const struct ds_policy *p)
+{
+	return p->epoch - p->epochs_of_runs;
+}
+
 /**
  * ds_policy_enqueue - to the end of the queue it belongs to
  * @p: the policy

@@ -185,6 +185,7 @@ static void idle_ones_go(void **state)
 	ns_pass(1000000);
 	assert_int_equal(ds_policy_idle(&policy), DS_POLICY_NONE);
 	ns_pass(1000000 + 1024);
+	ns_pass(1000000 + 2048);
 	for (i = 0; i < 3; i++) {
 		n = ds_policy_idle(&policy);
 		if (n == DS_POLICY_NONE)
@@ -201,6 +202,29 @@ static void idle_ones_go(void **state)
 	assert_int_equal(slot_of[0], DS_POLICY_NONE);
 	use(0);
 	assert_int_not_equal(slot_of[0], DS_POLICY_NONE);
+	stop();
+}
+
+/* What is used all the time is not idle, however seldom somebody looks. */
+static void uses_between_two_ticks_are_late_enough(void **state)
+{
+	u32 i, tick;
+
+	(void)state;
+	start(128, DS_POLICY_LITERAL_001, KEYS);
+	for (i = 0; i < 128; i++)
+		use(0);
+	for (tick = 1; tick <= 5; tick++) {
+		ds_policy_hit(&policy, slot_of[0]);
+		ns_pass(tick * 100000000ull);
+		ns_pass(tick * 100000000ull + 1);
+		for (i = 0; i < 2; i++)
+			assert_int_equal(ds_policy_idle(&policy), DS_POLICY_NONE);
+	}
+	ns_pass(tick * 100000000ull);
+	for (i = 0; i < 2 && ds_policy_idle(&policy) != slot_of[0]; i++)
+		;
+	assert_in_range(i, 0, 1);
 	stop();
 }
 
@@ -384,6 +408,7 @@ int main(void)
 		TEST(a_sample_is_counted),
 		TEST(least_score_goes),
 		TEST(idle_ones_go),
+		TEST(uses_between_two_ticks_are_late_enough),
 		TEST(capacity_implies_the_highest_threshold),
 		TEST(thresholds_follow_the_load),
 		TEST(trials_come_first),

@@ -330,6 +330,73 @@ static void a_run_of_hits_is_epochs(void **state)
 	stop();
 }
 
+/* A late store sets the count of hits back: that is no run, and nothing is heard twice. */
+static void late_hits_are_no_run(void **state)
+{
+	enum ds_rule rule;
+	u32 epoch, samples;
+
+	(void)state;
+	begin();
+	start(CAPACITY, DS_POLICY_DEFAULT, KEYS);
+	while (fresh_key < 100000 + CAPACITY)
+		use(fresh_key++);
+	for (rule = 0; rule < DS_RULES; rule++) {
+		policy.rule = rule;
+		policy.misses = 0;
+		ds_policy_set_window(&policy);
+		while (ds_policy_is_sampled(&policy, ds_policy_hash(fresh_key)))
+			fresh_key++;
+		policy.ring_head = policy.ring_tail - 2;
+		ds_policy_note(&policy, 0);
+		epoch = policy.epoch;
+		samples = policy.shadow.samples;
+		assert_int_equal(policy.stamp / 8, epoch % DS_EPOCHS);
+		use(fresh_key++);
+		assert_int_equal(policy.epoch, epoch);
+		assert_int_equal(policy.shadow.samples, samples);
+	}
+	stop();
+}
+
+/* A hit that saw the run before it as one that goes on: its stamp does not stay. */
+static void a_run_ends_with_a_miss(void **state)
+{
+	(void)state;
+	begin();
+	start(CAPACITY, DS_POLICY_DEFAULT, KEYS);
+	while (fresh_key < 100000 + CAPACITY)
+		use(fresh_key++);
+	policy.rule = DS_RULE_LRU;
+	ds_policy_set_window(&policy);
+	ds_policy_run(&policy, 1000);
+	assert_int_not_equal(policy.stamp / 8, policy.epoch % DS_EPOCHS);
+	use(fresh_key++);
+	assert_int_equal(policy.stamp / 8, policy.epoch % DS_EPOCHS);
+	stop();
+}
+
+/* Nobody leaves in a run, so the ghost gets no older by it: 42 epochs would be 10. */
+static void the_ghost_counts_no_runs(void **state)
+{
+	u32 i, key = 100000;
+
+	(void)state;
+	begin();
+	start(CAPACITY, DS_POLICY_DEFAULT, KEYS);
+	while (fresh_key < 100000 + CAPACITY)
+		use(fresh_key++);
+	policy.rule = DS_RULE_LRU;
+	ds_policy_set_window(&policy);
+	while (slot_of[key] != DS_POLICY_NONE)
+		use(fresh_key++);
+	for (i = 0; i < 2; i++)
+		epochs_of(DS_RULE_LRU, 20 * (policy.shadow.size / 12));
+	i = ds_ghost_take(&policy.ghost, ds_policy_hash(key), ds_policy_ghost_epoch(&policy));
+	assert_in_range(i, 6, 8);
+	stop();
+}
+
 /* What was used again only stands in the way. The best is a half. */
 static void used_twice(void **state)
 {
@@ -457,6 +524,9 @@ int main(void)
 		TEST(there_and_back),
 		TEST(runs_used_twice),
 		TEST(a_run_of_hits_is_epochs),
+		TEST(late_hits_are_no_run),
+		TEST(a_run_ends_with_a_miss),
+		TEST(the_ghost_counts_no_runs),
 		TEST(used_twice),
 		TEST(pinned_ones_stand_in_nobodys_way),
 		TEST(lru_is_not_replaced_by_itself),

@@ -162,6 +162,9 @@ static void demotion_001(void **state)
 		assert_int_equal(tier_of(i), 1);
 	for (i = 0; i < 10; i++)
 		use(i);
+	tick(now + 1100000, 100);
+	for (i = 0; i < 20; i++)
+		assert_int_equal(tier_of(i), 1);
 	tick(now + 1200000, 3);
 	for (i = 10, n = 0; i < 20; i++)
 		n += tier_of(i) == 2;

@@ -123,11 +123,12 @@ const Object sim{
                                     {.name = "--timing",
                                      .help = "say how long it takes beside a pass of bare LRU"}},
                                    false),
-                .examples = {{"sim run OLTP.lis --l1 512", "hits, access times, moves and DMA"},
-                             {"sim run OLTP.lis --mode blocking --writes 50 --outstanding 16",
-                              "16 requests at a time, half of them writes, that wait for moves"},
-                             {"sim run loop.trace --l1 512 --policy adaptive-001 --events events.jsonl",
-                              "document 001's thresholds, and all that moves"}},
+                .examples =
+                    {{"sim run OLTP.lis --l1 512", "hits, access times, moves and DMA"},
+                     {"sim run OLTP.lis --mode blocking --writes 50 --outstanding 16",
+                      "16 requests at a time, half of them writes, that wait for moves"},
+                     {"sim run loop.trace --l1 512 --policy adaptive-001 --events events.jsonl",
+                      "document 001's thresholds, and all that moves"}},
                 .run = sim_run,
                 .details = "The same command says the same on any machine, but for --timing.",
             },
@@ -174,10 +175,11 @@ const Object sim{
                       .min = 1,
                       .max = 256},
                      csv}),
-                .examples = {{"sim compare OLTP.lis web12.trace --capacity 512,2048",
-                              "the usual policies, on two traces at two capacities"},
-                             {"sim compare loop.trace --capacity 512 --policy lru,w-tinylfu:1,opt --csv",
-                              "three of them, for a spreadsheet"}},
+                .examples =
+                    {{"sim compare OLTP.lis web12.trace --capacity 512,2048",
+                      "the usual policies, on two traces at two capacities"},
+                     {"sim compare loop.trace --capacity 512 --policy lru,w-tinylfu:1,opt --csv",
+                      "three of them, for a spreadsheet"}},
                 .run = sim_compare,
                 .details = "opt knows the future: no policy can have more hits. The mean rank is "
                            "over the rows where the capacity is at most half the objects and a "

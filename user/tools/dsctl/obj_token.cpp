@@ -56,7 +56,8 @@ const Object token{
                 .run = token_map,
                 .details = "It reads the words that the kernel works on: no lock is taken and "
                            "nobody waits. Tokens move meanwhile, so sums may be off by some. "
-                           "Those of other users are not in it. It needs CAP_NET_ADMIN and /dev/ds, as root has.",
+                           "Those of other users are not in it. It needs CAP_NET_ADMIN and "
+                           "/dev/ds, as root has.",
             },
             {
                 .name = "stat",
