@@ -119,6 +119,20 @@ void a_miss_and_a_move(void **) {
     assert_int_equal(r.virtual_ns, 3005);
 }
 
+/// Sums of picoseconds have 64 bits: it ends before one is too large.
+void virtual_time_ends(void **) {
+    RunOptions options = simple();
+
+    options.outstanding = 1;
+    options.times.latencies.l1 = options.times.latencies.l3_read =
+        Latency::constant(30ULL * 86'400 * 1'000'000'000);
+    RunResult r = run(trace_of({0, 0, 0, 0, 0, 0, 0}), options);
+    assert_int_equal(r.virtual_ns / 1'000'000'000 / 86'400, 7 * 30);
+    auto error = error_of([&] { run(trace_of({0, 0, 0, 0, 0, 0, 0, 0}), options); });
+    assert_int_equal(error.code, EOVERFLOW);
+    assert_true(has(error.sentence, "200 days"));
+}
+
 void blocking_waits(void **) {
     RunOptions options = simple();
     options.mode = Mode::blocking;
@@ -478,6 +492,7 @@ int main() {
         cmocka_unit_test(bad_classes),
         cmocka_unit_test(no_request_at_all),
         cmocka_unit_test(a_miss_and_a_move),
+        cmocka_unit_test(virtual_time_ends),
         cmocka_unit_test(blocking_waits),
         cmocka_unit_test(blocking_counts_a_use_once),
         cmocka_unit_test(a_write_spoils_a_copy),

@@ -7,9 +7,12 @@
 namespace ds::sim {
 
 /// Times in ns from the start of the run, in calls that never go back in time; inside it counts
-/// in picoseconds, because 64 bytes take less than 2 ns on a CXL port. Runs of up to 200 days.
+/// in picoseconds, because 64 bytes take less than 2 ns on a CXL port.
 class BandwidthServer {
 public:
+    /// 200 days: a run ends before, so that no sum of times is too large.
+    static constexpr uint64_t most_ns = 200ULL * 86'400 * 1'000'000'000;
+
     /// @p bytes_per_ns: above 0.
     explicit BandwidthServer(double bytes_per_ns) : ps_per_byte_(1000 / bytes_per_ns) {}
 

@@ -136,6 +136,9 @@ RunResult Engine::run(std::atomic<uint64_t> *progress) {
 void Engine::begin(uint32_t place, uint64_t now) {
     Request request = trace_.requests[place];
 
+    if (now > BandwidthServer::most_ns)
+        throw Failure({EOVERFLOW, "The run takes more than 200 days of virtual time.",
+                       "Use shorter latencies, a higher rate, or a shorter trace."});
     if (!request.access()) {
         if (request.op == Operation::free)
             end(request.id, now);

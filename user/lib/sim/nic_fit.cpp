@@ -15,7 +15,8 @@ namespace ds::sim {
 namespace {
 
 constexpr size_t parameters = 7;
-constexpr double most_mpps = 1e6;  // a READ a picosecond
+constexpr double least_mpps = 1e-6;  // a READ a second
+constexpr double most_mpps = 1e6;    // a READ a picosecond
 
 // ---- Points
 
@@ -36,7 +37,8 @@ std::optional<NicPoint> point_of(std::string_view line) {
         return std::nullopt;
     auto qps = number<uint32_t>(line.substr(0, comma));
     auto mpps = number<double>(line.substr(comma + 1));
-    if (!qps || !mpps || *qps == 0 || *qps > most_qps || !(*mpps > 0 && *mpps <= most_mpps))
+    if (!qps || !mpps || *qps == 0 || *qps > most_qps ||
+        !(*mpps >= least_mpps && *mpps <= most_mpps))
         return std::nullopt;
     return NicPoint{*qps, *mpps};
 }
@@ -51,7 +53,7 @@ bool is_header(std::string_view line) {
 Error bad(size_t line, const std::string &what) {
     return {EINVAL, "line " + std::to_string(line) + " of the curve " + what,
             "a line is a number of QPs (1 to " + std::to_string(most_qps) +
-                ", each once), a comma, and a rate in Mpps above 0, to 1000000"};
+                ", each once), a comma, and a rate in Mpps, 0.000001 to 1000000"};
 }
 
 // ---- Fit

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -31,8 +32,12 @@ void in_parallel(size_t count, unsigned threads, Work &&work) {
     };
     {
         std::vector<std::jthread> others;
-        for (size_t i = 1; i < std::min<size_t>(threads, count); i++)
-            others.emplace_back(run);
+        try {
+            for (size_t i = 1; i < std::min<size_t>(threads, count); i++)
+                others.emplace_back(run);
+        } catch (const std::system_error &) {
+            // There can be no more threads: those that there are do the work.
+        }
         run();
     }
     if (failure)

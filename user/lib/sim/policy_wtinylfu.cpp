@@ -17,7 +17,7 @@ public:
         : capacity_(capacity),
           window_(static_cast<uint32_t>(std::max<uint64_t>(1, uint64_t(capacity) * percent / 100))),
           protected_(static_cast<uint32_t>(uint64_t(capacity - window_) * 8 / 10)),
-          sketch_(capacity),
+          sketch_(capacity, uniques),
           lists_(uniques, 3) {}
 
     bool access(uint32_t id) override {

@@ -4,13 +4,12 @@
 #include <cerrno>
 #include <vector>
 
+#include "sim/bandwidth_server.hpp"
 #include "sim/core.hpp"
 #include "sim/run.hpp"
 
 namespace ds::sim {
 namespace {
-
-constexpr uint64_t most_span_ns = 200ULL * 86'400 * 1'000'000'000;  // see BandwidthServer
 
 struct Parameter {
     std::string_view name;
@@ -135,7 +134,7 @@ void RunOptions::check(const Trace &trace) const {
         throw wrong("The trace does not say when its requests came.",
                     "Use a rate, or a number of requests under way.");
     uint64_t first = trace.time_ns[0], last = std::ranges::max(trace.time_ns);
-    if (last - first > most_span_ns)
+    if (last - first > BandwidthServer::most_ns)
         throw wrong("The trace's requests came over more than 200 days.",
                     "Check its times, or use a rate.");
 }

@@ -13,10 +13,12 @@ namespace ds::sim {
 /// A count-min sketch (Cormode and Muthukrishnan, 2005) with halving.
 class Sketch {
 public:
-    explicit Sketch(uint32_t entries)
-        : width_(4 * std::bit_ceil(std::max(16u, entries))),
+    /// Of a cache with @p entries, and @p objects that there are: more counters than for these are
+    /// of no use.
+    explicit Sketch(uint32_t entries, uint32_t objects = UINT32_MAX)
+        : width_(4 * std::bit_ceil(uint64_t(std::max(16u, std::min(entries, objects))))),
           halve_at_(10 * uint64_t(entries)),
-          rows_(4 * size_t(width_)) {}
+          rows_(4 * width_) {}
 
     void add(uint32_t id) {
         bool added = false;
@@ -46,7 +48,7 @@ private:
                                              0x94d049bb133111eb, 0xd6e8feb86659fd93};
         uint64_t hash = (id + seeds[row]) * seeds[row];
         hash = (hash ^ (hash >> 32)) * seeds[row];
-        return size_t(row) * width_ + ((hash >> 32) & (width_ - 1));
+        return row * width_ + ((hash >> 32) & (width_ - 1));
     }
 
     void halve() {
@@ -55,7 +57,7 @@ private:
         added_ /= 2;
     }
 
-    uint32_t width_;  // of a row, a power of two
+    uint64_t width_;  // of a row, a power of two
     uint64_t halve_at_;
     uint64_t added_ = 0;
     std::vector<uint8_t> rows_;

@@ -119,7 +119,7 @@ const Object object{
                 .summary = "Check that a run of addresses holds what 'fill' wrote.",
                 .params = {address, length, byte, space_option, pattern},
                 .examples = {{"mem verify 0x10200000 1M 0", "is it all zero?"},
-                             {"mem verify 0x10300000 64K --pattern 7", "any part of a pattern"}},
+                             {"mem verify 0x10280000 64K --pattern 7", "any part of a pattern"}},
                 .run = mem_verify,
                 .details =
                     "A pattern byte depends on its address too, so data at a wrong place is found.",

@@ -260,7 +260,7 @@ const Object object{
                     },
                 .examples = {{"seg add 64M", "export 64 MiB; prints the segment's number"},
                              {"seg add 32M --numa 0 --name pool1 --access rw",
-                              "from NUMA node 1, without atomics"},
+                              "from NUMA node 0, without atomics"},
                              {"seg add 1M --file /dev/pmem0", "its content outlives the module"},
                              {"-q seg add 16M", "print the number only, for a script"}},
                 .run = add,

@@ -55,8 +55,10 @@ const Object object{
                            space_option},
                 .examples = {{"tree create 1", "the first tree of space 1"}},
                 .run = tree_create,
-                .details = "A space of zeros becomes a pool with the first tree. One that holds "
-                           "something else is left alone.",
+                .details =
+                    "A space becomes a pool with the first tree if its first KiB is zero; else "
+                    "it is left alone. The rest is not looked at: what was written there "
+                    "must be zeros again ('mem fill').",
             },
             {
                 .name = "get",

@@ -143,6 +143,7 @@ Exit sim_run(Call &call) {
         throw usage("--csv has no column for --timing", "use --json with it");
     check_events(call, file);
     Trace trace = trace_of(call, file);
+    or_error([&] { cells[0].check(trace); });
     if (call.has("--events"))
         events.emplace(
             or_error([&] { return EventLog::create(call.text("--events")).or_throw(); }));

@@ -74,6 +74,8 @@ Exit sim_trace_show(Call &call) {
 
 Exit sim_trace_make(Call &call) {
     check_kind(call);
+    if (call.out.json() && call.text("FILE") == "-")
+        throw usage("standard output cannot take both the trace and the JSON document");
     ds::sim::Recipe recipe{.kind = call.text("--kind"),
                            .requests = call.number("--requests"),
                            .objects = static_cast<uint32_t>(call.number("--objects")),
@@ -96,9 +98,10 @@ Exit sim_trace_make(Call &call) {
                       {"requests", recipe.requests},
                       {"uniques", trace.uniques},
                       {"writes", trace.writes()}});
-    call.out.done(
-        format("%llu requests of %u objects are in ", 0ULL + recipe.requests, trace.uniques) +
-        path);
+    if (path != "-")
+        call.out.done(
+            format("%llu requests of %u objects are in ", 0ULL + recipe.requests, trace.uniques) +
+            path);
     return Exit::ok;
 }
 

@@ -110,6 +110,8 @@ Exit run(Call &call) {
     std::string path = call.text("FILE");
     uint64_t count = call.number("--count");
 
+    if (call.out.json() && path == "-")
+        throw usage("standard output cannot take both the trace and the JSON document");
     need_module(call);
     if (!exists("/sys/module/ds"))
         throw not_loaded();
@@ -130,9 +132,10 @@ Exit run(Call &call) {
                       {"duration_ns", records.back().time_ns}});
     if (lost > 0)
         call.out.warn(format("%llu uses were not recorded: they came too fast", 0ULL + lost));
-    call.out.done(format("%zu uses of %zu tokens within %s are in ", records.size(), tokens,
-                         ns_text(double(records.back().time_ns)).c_str()) +
-                  path);
+    if (path != "-")
+        call.out.done(format("%zu uses of %zu tokens within %s are in ", records.size(), tokens,
+                             ns_text(double(records.back().time_ns)).c_str()) +
+                      path);
     return Exit::ok;
 }
 
