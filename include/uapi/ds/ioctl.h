@@ -147,7 +147,7 @@ struct ds_ioc_close {
  * @size: sizeof(struct ds_ioc_buf_create)
  * @flags: Must be 0
  * @length: bytes, a multiple of 4096
- * @numa_node: NUMA node of the pages, -1 for the caller's
+ * @numa_node: NUMA node of the pages, -1 for the caller's; -1 with DS_SEG_USER_MEMORY
  * @out_handle: handle for struct ds_op
  * @out_mmap_offset: offset for mmap(2) of /dev/ds, MAP_SHARED, whole length
  *
@@ -189,7 +189,7 @@ struct ds_ioc_buf_pin {
  * struct ds_ioc_seg_create - export memory until the file closes (DS_IOC_SEG_CREATE)
  * @size: sizeof(struct ds_ioc_seg_create)
  * @flags: DS_SEG_*
- * @length: bytes, a multiple of 4096
+ * @length: bytes, a multiple of 4096, at most 1 TiB
  * @addr: with DS_SEG_USER_MEMORY: start, a multiple of 4096; else 0
  * @domain: trust domain that may attach it
  * @access: DS_ACCESS_* granted to attachers

@@ -159,7 +159,7 @@ enum ds_cmd {
  * @DS_A_UID: u32, user who may open the space; without it all who may open /dev/ds
  * @DS_A_PID: u32, process
  * @DS_A_COMM: string, its name
- * @DS_A_OBJECT: string, what a counter belongs to, as "peer 2" or "dev rxe0"
+ * @DS_A_OBJECT: string, what a counter belongs to, as "peer 2" or "rdm 1"
  * @DS_A_VALUE: u64, a counter's value
  * @DS_A_EVENT: u32, enum ds_event
  * @DS_A_ATTACHED: u32, attachers of a segment, or attached servers of a space

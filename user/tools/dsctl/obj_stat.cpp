@@ -98,7 +98,7 @@ Exit show(Call &call) {
 
 const Object object{
     .name = "stat",
-    .summary = "counters of the module, the peers and the devices",
+    .summary = "counters of the module, its peers and the packet service",
     .verbs = {{
         .name = "show",
         .summary = "Show the counters.",

@@ -121,7 +121,7 @@ struct ds_store_put_options {
  * When it returns 0 the object outlives the end of this process and of the
  * master, as long as the memory servers of one replica live.
  *
- * Return: 0, or -EEXIST; -ENOSPC: no space for it, see ds_store_totals(); -EHOSTDOWN:
+ * Return: 0, or -EEXIST; -ENOSPC: no space for it, see ds_store_get_totals(); -EHOSTDOWN:
  * fewer servers are up than it shall have replicas; -EROFS:
  * the master cannot write its metadata; -EINVAL: wrong key, or more replicas than
  * the space has servers; -EFBIG: longer than an object can be; what a WRITE can
