@@ -85,11 +85,24 @@ static u32 ds_policy_epochs(struct ds_policy *p, u32 hits)
 	return min(hits / READ_ONCE(p->run), DS_POLICY_RUN_EPOCHS);
 }
 
-void ds_policy_run(struct ds_policy *p, u32 hits)
+/* The next hits may be of another epoch. */
+static void ds_policy_run(struct ds_policy *p, u32 hits)
 {
 	u32 epoch = READ_ONCE(p->epoch) + ds_policy_epochs(p, hits);
 
 	WRITE_ONCE(p->stamp, (u8)(epoch % DS_EPOCHS << 3));
+}
+
+/* Few hits come here: ds_policy_hit() is short, and calls nobody otherwise. */
+void ds_policy_note(struct ds_policy *p, u32 slot)
+{
+	u32 head = READ_ONCE(p->ring_head), hits;
+
+	WRITE_ONCE(p->ring[head % DS_POLICY_RING], slot);
+	WRITE_ONCE(p->ring_head, head + 1);
+	hits = ds_policy_noted(p, head + 1);
+	if (hits >= READ_ONCE(p->run))
+		ds_policy_run(p, hits);
 }
 
 /* Each part of a long run of hits was an epoch, and what comes now is in another one. */

@@ -223,20 +223,8 @@ static inline u32 ds_policy_noted(const struct ds_policy *p, u32 head)
 	return (s32)hits < 0 ? 0 : hits;
 }
 
-/* So many hits were noted since the last miss: the next ones may be of another epoch. No lock. */
-void ds_policy_run(struct ds_policy *p, u32 hits);
-
-/* The shadow hears of it with the next miss, unless too many come before. */
-static inline void ds_policy_note(struct ds_policy *p, u32 slot)
-{
-	u32 head = READ_ONCE(p->ring_head), hits;
-
-	WRITE_ONCE(p->ring[head % DS_POLICY_RING], slot);
-	WRITE_ONCE(p->ring_head, head + 1);
-	hits = ds_policy_noted(p, head + 1);
-	if (hits >= READ_ONCE(p->run))
-		ds_policy_run(p, hits);
-}
+/* The shadow hears of a hit with the next miss, unless too many come before. No lock. */
+void ds_policy_note(struct ds_policy *p, u32 slot);
 
 /**
  * ds_policy_hit - a token is used in L1
