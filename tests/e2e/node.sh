@@ -34,6 +34,7 @@ holds() {
 
 load() {
 	keep_few_pages
+	size_trace_buffer
 	[ -e /run/healed ] || setsid bash /share/node.sh heal < /dev/null >> /run/healed 2>&1 &
 	[ -d /sys/module/ds ] || insmod /ds/ds.ko
 }
@@ -93,6 +94,10 @@ leave() { unload && devices | sed 's/^device/bare/'; }
 # Processors keep freed pages for themselves, as many as the zone's low watermark
 # (50 MiB here), which no counter shows as free. Not these.
 keep_few_pages() { echo 100000 > /proc/sys/vm/percpu_pagelist_high_fraction; }
+
+# Linux 6.1 enlarges its own trace buffer, for good and by 1.4 MiB a processor, when the first
+# event is recorded, be it in another instance. Not one whose size was said.
+size_trace_buffer() { echo 8 > /sys/kernel/tracing/buffer_size_kb; }
 
 free() {
 	sync
