@@ -67,13 +67,19 @@ static void ds_policy_sample(struct ds_policy *p, u64 hash, bool hit)
 	ds_policy_set_window(p);
 }
 
+/* What a slot's heat comes to with hits in an epoch. */
+static u16 ds_policy_hottest(u32 epoch)
+{
+	return (u16)(epoch % DS_EPOCHS << 3 | DS_POLICY_USES);
+}
+
 /* What was not used for 31 epochs is as old as what was not for 32. */
 static void ds_policy_next_epoch(struct ds_policy *p)
 {
 	u32 now = (p->epoch + 1) % DS_EPOCHS;
 
 	WRITE_ONCE(p->epoch, p->epoch + 1);
-	WRITE_ONCE(p->stamp, (u8)(now << 3));
+	WRITE_ONCE(p->hottest, ds_policy_hottest(now));
 	ds_policy_join(p, now, (now + 1) % DS_EPOCHS);
 	ds_policy_size_staging(p);
 	ds_policy_set_window(p);
@@ -90,7 +96,7 @@ static void ds_policy_run(struct ds_policy *p, u32 hits)
 {
 	u32 epoch = READ_ONCE(p->epoch) + ds_policy_epochs(p, hits);
 
-	WRITE_ONCE(p->stamp, (u8)(epoch % DS_EPOCHS << 3));
+	WRITE_ONCE(p->hottest, ds_policy_hottest(epoch));
 }
 
 /* Few hits come here: ds_policy_hit() is short, and calls nobody otherwise. */
@@ -132,7 +138,7 @@ static void ds_policy_hear(struct ds_policy *p)
 			ds_policy_sample(p, ds_policy_hash(ds_policy_key(p, slot)), true);
 	}
 	/* One that saw @ring_tail as it was before has set it too far ahead. */
-	WRITE_ONCE(p->stamp, (u8)(p->epoch % DS_EPOCHS << 3));
+	WRITE_ONCE(p->hottest, ds_policy_hottest(p->epoch));
 }
 
 static void ds_policy_count_miss(struct ds_policy *p)
@@ -308,6 +314,7 @@ static int ds_policy_init_default(struct ds_policy *p)
 	p->sampled = (u32)(((u64)size << 32) / p->capacity);
 	p->share = DS_POLICY_SHARE_FIRST;
 	p->rule = DS_RULE_S3FIFO;
+	p->hottest = ds_policy_hottest(0);
 	ds_policy_set_window(p);
 	err = ds_ghost_init(&p->ghost, max(ghost, p->capacity / 2));
 	if (!err)
@@ -327,6 +334,7 @@ int ds_policy_init(struct ds_policy *p, u32 capacity, u32 mode)
 	memset(p, 0, sizeof(*p));
 	p->capacity = capacity;
 	p->run = DS_POLICY_NONE;
+	p->hottest = DS_POLICY_NO_HEAT;
 	p->slots = ds_alloc((u64)capacity * sizeof(*p->slots));
 	if (p->slots)
 		err = mode == DS_POLICY_DEFAULT ? ds_policy_init_default(p) :

@@ -51,6 +51,8 @@
 #define DS_POLICY_CAPACITY_MAX	DS_POLICY_KEYS
 #define DS_POLICY_RING		64u
 
+#define DS_POLICY_USES		7	/* of @heat */
+#define DS_POLICY_NO_HEAT	0x100
 #define DS_SLOT_USED		0x4000	/* in @key_high */
 #define DS_SLOT_PINNED		0x8000
 #define DS_SLOT_MAIN		0x80000000u	/* in @link: it belongs to main, not staging */
@@ -87,7 +89,8 @@ struct ds_policy_slot {
  * @base: of literal-001 and adaptive-001, else NULL; of what is below @pinned only
  *	@sampled and the ring are used then
  * @capacity: slots
- * @stamp: epoch % 32 << 3, for hits; ahead of it in a long run of them
+ * @hottest: heat of a slot of which a hit changes nothing: it was used in this epoch, and often;
+ *	ahead of it in a long run of hits; DS_POLICY_NO_HEAT with @base
  * @rule: enum ds_rule
  * @fresh: slots from here on were never used
  * @forgotten: slots that were, and are not
@@ -117,7 +120,7 @@ struct ds_policy {
 	struct ds_policy_slot *slots;
 	struct ds_policy_001 *base;
 	u32 capacity;
-	u8 stamp;
+	u16 hottest;
 	u8 rule;
 	u32 fresh;
 	u32 forgotten;
@@ -226,6 +229,22 @@ static inline u32 ds_policy_noted(const struct ds_policy *p, u32 head)
 /* The shadow hears of a hit with the next miss, unless too many come before. No lock. */
 void ds_policy_note(struct ds_policy *p, u32 slot);
 
+/* A hit of a slot that may be hotter. */
+static inline void ds_policy_heat(struct ds_policy *p, struct ds_policy_slot *s, u8 heat)
+{
+	u32 sampled = READ_ONCE(s->link) & DS_SLOT_SAMPLED;
+	u8 uses = heat & DS_POLICY_USES;
+
+	if (p->base) {
+		WRITE_ONCE(s->link, sampled | READ_ONCE(p->base->now));
+		if (heat != 0xff)
+			WRITE_ONCE(s->heat, heat + 1);
+	} else {
+		uses += uses < DS_POLICY_USES;
+		WRITE_ONCE(s->heat, (READ_ONCE(p->hottest) & ~DS_POLICY_USES) | uses);
+	}
+}
+
 /**
  * ds_policy_hit - a token is used in L1
  * @p: the policy
@@ -237,16 +256,10 @@ static inline void ds_policy_hit(struct ds_policy *p, u32 slot)
 {
 	struct ds_policy_slot *s = &p->slots[slot];
 	u32 link = READ_ONCE(s->link);
-	u8 heat = READ_ONCE(s->heat), hot;
+	u8 heat = READ_ONCE(s->heat);
 
-	if (p->base) {
-		hot = heat == 0xff ? heat : heat + 1;
-		WRITE_ONCE(s->link, (link & DS_SLOT_SAMPLED) | READ_ONCE(p->base->now));
-	} else {
-		hot = READ_ONCE(p->stamp) | (heat % 8 == 7 ? 7 : heat % 8 + 1);
-	}
-	if (hot != heat)
-		WRITE_ONCE(s->heat, hot);
+	if (heat != READ_ONCE(p->hottest))
+		ds_policy_heat(p, s, heat);
 	if (link & DS_SLOT_SAMPLED)
 		ds_policy_note(p, slot);
 }

@@ -5,7 +5,6 @@
 #include "policy_queue.h"
 
 #define DS_POLICY_STEPS	64	/* in a call */
-#define DS_POLICY_USES	7	/* of @heat */
 #define DS_POLICY_TOO_OLD	24	/* epochs */
 
 /* ---- queues: rings of slots, known by their last one ---- */

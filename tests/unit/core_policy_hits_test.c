@@ -303,9 +303,9 @@ static u32 epochs_of(enum ds_rule rule, u32 hits)
 	for (i = 0; i < hits; i++)
 		ds_policy_note(&policy, 0);
 	assert_int_equal(policy.epoch, epoch);
-	seen = (policy.stamp / 8 - epoch) % DS_EPOCHS;
+	seen = (policy.hottest / 8 - epoch) % DS_EPOCHS;
 	use(fresh_key++);
-	assert_int_equal(policy.stamp / 8, policy.epoch % DS_EPOCHS);
+	assert_int_equal(policy.hottest / 8, policy.epoch % DS_EPOCHS);
 	assert_int_equal(policy.epoch - epoch, seen ? seen + 1 : 0);
 	return seen;
 }
@@ -351,7 +351,7 @@ static void late_hits_are_no_run(void **state)
 		ds_policy_note(&policy, 0);
 		epoch = policy.epoch;
 		samples = policy.shadow.samples;
-		assert_int_equal(policy.stamp / 8, epoch % DS_EPOCHS);
+		assert_int_equal(policy.hottest / 8, epoch % DS_EPOCHS);
 		use(fresh_key++);
 		assert_int_equal(policy.epoch, epoch);
 		assert_int_equal(policy.shadow.samples, samples);
@@ -359,7 +359,7 @@ static void late_hits_are_no_run(void **state)
 	stop();
 }
 
-/* A hit that saw the run before it as one that goes on has set the stamp ahead: it does not stay. */
+/* A hit that saw the run before it as one that goes on has set it ahead: it does not stay. */
 static void a_run_ends_with_a_miss(void **state)
 {
 	(void)state;
@@ -369,10 +369,10 @@ static void a_run_ends_with_a_miss(void **state)
 		use(fresh_key++);
 	policy.rule = DS_RULE_LRU;
 	ds_policy_set_window(&policy);
-	policy.stamp ^= 5 << 3;
-	assert_int_not_equal(policy.stamp / 8, policy.epoch % DS_EPOCHS);
+	policy.hottest ^= 5 << 3;
+	assert_int_not_equal(policy.hottest / 8, policy.epoch % DS_EPOCHS);
 	use(fresh_key++);
-	assert_int_equal(policy.stamp / 8, policy.epoch % DS_EPOCHS);
+	assert_int_equal(policy.hottest / 8, policy.epoch % DS_EPOCHS);
 	stop();
 }
 

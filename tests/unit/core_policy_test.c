@@ -453,6 +453,39 @@ static void same_calls_same_answers(void **state)
 }
 
 /* A hit of a slot whose token just left harms nobody. */
+/* Whatever a slot's heat was. What cannot become more is what ds_policy_hit() leaves as it is. */
+static void each_hit_counts(void **state)
+{
+	u32 epoch, mode, uses;
+	u8 *heat;
+
+	(void)state;
+	for (mode = DS_POLICY_LITERAL_001; mode < DS_POLICY_MODES; mode++) {
+		start(16, mode, KEYS);
+		policy.base->now = 5;
+		for (uses = 0; uses < 256; uses++) {
+			policy.slots[3].heat = (u8)uses;
+			policy.slots[3].link = DS_SLOT_SAMPLED | 4;
+			ds_policy_hit(&policy, 3);
+			assert_int_equal(policy.slots[3].heat, min(uses + 1, 255u));
+			assert_int_equal(policy.slots[3].link, DS_SLOT_SAMPLED | 5);
+		}
+		stop();
+	}
+	start(16, DS_POLICY_DEFAULT, KEYS);
+	heat = &policy.slots[3].heat;
+	for (epoch = 0; epoch < DS_EPOCHS + 2; epoch++) {
+		for (uses = 0; uses < 8; uses++) {
+			*heat = (u8)((epoch - 1) << 3 | uses);
+			ds_policy_hit(&policy, 3);
+			assert_int_equal(*heat, (epoch % DS_EPOCHS) << 3 | min(uses + 1, 7u));
+		}
+		assert_int_equal(*heat, policy.hottest);
+		ds_policy_next_epoch(&policy);
+	}
+	stop();
+}
+
 static void late_hits(void **state)
 {
 	u32 i;
@@ -487,6 +520,7 @@ int main(void)
 		TEST(lru_evicts_who_was_not_used),
 		TEST(lost_slots_are_counted),
 		TEST(same_calls_same_answers),
+		TEST(each_hit_counts),
 		TEST(late_hits),
 	};
 
