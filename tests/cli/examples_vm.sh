@@ -165,7 +165,8 @@ narrative() {
 	example 'seg attach 2:1 --space 1 --servers 2 --size 64M'
 	example 'seg attach 3:1 --space 1'
 	example 'space show'
-	example 'mem put /boot/vmlinuz 0x10200000'
+	ln -sf /boot/vmlinuz image
+	example 'mem put image 0x10200000'
 	example 'doctor'
 	example 'doctor -j'
 	example 'module show'
