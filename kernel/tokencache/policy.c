@@ -39,6 +39,7 @@ static void ds_policy_set_window(struct ds_policy *p)
 {
 	switch (p->rule) {
 	case DS_RULE_FIFO:
+	case DS_RULE_TWICE:
 	case DS_RULE_LRU:
 		p->window = 0;
 		break;
@@ -184,40 +185,38 @@ u32 ds_policy_forgotten(struct ds_policy *p)
 	return DS_POLICY_NONE;
 }
 
-/* @heir: it stands in a queue where it does not belong. */
-static void ds_policy_install(struct ds_policy *p, u32 slot, u32 key, bool to_main, bool heir)
+/* @flags: DS_SLOT_MAIN; DS_SLOT_HEIR if it stands in a queue where it does not belong. */
+static void ds_policy_install(struct ds_policy *p, u32 slot, u32 key, u32 flags, u32 uses)
 {
 	struct ds_policy_slot *s = &p->slots[slot];
-	u32 flags = (to_main ? DS_SLOT_MAIN : 0) | (heir ? DS_SLOT_HEIR : 0);
 
 	if (ds_policy_is_sampled(p, ds_policy_hash(key)))
 		flags |= DS_SLOT_SAMPLED;
 	s->key_low = (u8)key;
 	s->key_high = (u16)(key >> 8 | DS_SLOT_USED);
-	WRITE_ONCE(s->heat, (u8)(p->epoch % DS_EPOCHS << 3));
+	WRITE_ONCE(s->heat, (u8)(p->epoch % DS_EPOCHS << 3 | uses));
 	WRITE_ONCE(s->link, (s->link & DS_SLOT_NEXT) | flags);
-	if (to_main)
+	if (flags & DS_SLOT_MAIN)
 		p->kept++;
 	else
 		p->staged++;
-	if (!heir)
+	if (!(flags & DS_SLOT_HEIR))
 		ds_policy_enqueue(p, slot, p->epoch);
 }
 
-/* A new key is known to all but the queues. Does it go to main? */
-static bool ds_policy_admit(struct ds_policy *p, u64 hash)
+/* A new key is known to all but the queues. Epochs since its last use, or DS_GHOST_NONE. */
+static u32 ds_policy_admit(struct ds_policy *p, u64 hash)
 {
 	ds_policy_hear(p);
 	if (ds_policy_is_sampled(p, hash))
 		ds_policy_sample(p, hash, false);
 	ds_policy_count_miss(p);
-	return ds_policy_returns(p, ds_ghost_take(&p->ghost, hash, ds_policy_ghost_epoch(p)));
+	return ds_ghost_take(&p->ghost, hash, ds_policy_ghost_epoch(p));
 }
 
 u32 ds_policy_miss(struct ds_policy *p, u32 key, u32 *victim)
 {
-	bool to_main, heir = false;
-	u32 slot;
+	u32 slot, age, flags, uses;
 
 	*victim = DS_POLICY_NONE;
 	if (key >= DS_POLICY_KEYS)
@@ -225,20 +224,26 @@ u32 ds_policy_miss(struct ds_policy *p, u32 key, u32 *victim)
 	if (p->base)
 		return ds_policy_001_miss(p, key, victim);
 
-	to_main = ds_policy_admit(p, ds_policy_hash(key));
+	age = ds_policy_admit(p, ds_policy_hash(key));
+	flags = ds_policy_returns(p, age) ? DS_SLOT_MAIN : 0;
+	/* It has had its second use, and should not drive out who has not. */
+	uses = p->rule == DS_RULE_TWICE && age != DS_GHOST_NONE;
 	if (p->fresh < p->capacity) {
-		ds_policy_install(p, p->fresh, key, to_main, false);
+		ds_policy_install(p, p->fresh, key, flags, uses);
 		return p->fresh++;
 	}
 	slot = ds_policy_forgotten(p);
-	heir = slot != DS_POLICY_NONE;
-	if (!heir)
-		slot = ds_policy_make_room(p, to_main);
+	if (slot == DS_POLICY_NONE && p->rule == DS_RULE_TWICE)
+		slot = ds_policy_used_again(p);
+	if (slot != DS_POLICY_NONE)
+		flags |= DS_SLOT_HEIR;
+	else
+		slot = ds_policy_make_room(p, flags);
 	if (slot == DS_POLICY_NONE)
 		return slot;
 	if (ds_policy_used(p, slot))
 		*victim = ds_policy_key(p, slot);
-	ds_policy_install(p, slot, key, to_main, heir);
+	ds_policy_install(p, slot, key, flags, uses);
 	return slot;
 }
 

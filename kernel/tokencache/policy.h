@@ -19,6 +19,8 @@
  * main if it was there a short time ago; the rule says how short, and who leaves:
  *
  *  FIFO		there is only main: who came first leaves.
+ *  TWICE	there is only main: who was used again leaves, or was used and left and
+ *		came back; who came first if none of a few is such.
  *  LRU		there is only main: who was not used for most epochs leaves.
  *  S3FIFO	staging is 18 %: who was used twice there, or comes back within an
  *		epoch or ten, goes to main, where each use is worth one more round:
@@ -29,7 +31,7 @@
  *		Staging is 2 to 10 %, more while uses happen there.
  *
  * The shadow decides which rule is in use (shadow.h). An epoch is a sixth of the
- * capacity in misses; for FIFO and LRU also a twelfth of it in hits without a miss, as
+ * capacity in misses; for FIFO, TWICE and LRU also a twelfth of it in hits without a miss, as
  * after a long run of hits their order is all that is known. Nothing is to be tuned.
  *
  * The rules of document 001 are modes of their own (policy_001.h): they need nothing

@@ -5,6 +5,7 @@
 #include "policy_queue.h"
 
 #define DS_POLICY_STEPS	64	/* in a call */
+#define DS_POLICY_PROBES	8	/* slots, for one that was used */
 #define DS_POLICY_TOO_OLD	24	/* epochs */
 
 /* ---- queues: rings of slots, known by their last one ---- */
@@ -193,7 +194,7 @@ static u32 ds_policy_step_main(struct ds_policy *p, u32 *list, bool must_leave)
 	if (ds_policy_pass_on(p, slot))
 		return DS_POLICY_NONE;
 	uses = ds_policy_uses(p, slot);
-	if (!uses || must_leave || p->rule == DS_RULE_FIFO)
+	if (!uses || must_leave || p->rule == DS_RULE_FIFO || p->rule == DS_RULE_TWICE)
 		return ds_policy_evict(p, slot, uses ? 0 : age);
 	ds_policy_again(p, slot, age);
 	return DS_POLICY_NONE;
@@ -258,6 +259,20 @@ static u32 ds_policy_step_staging(struct ds_policy *p, bool must_leave)
 }
 
 /* ---- who leaves ---- */
+
+u32 ds_policy_used_again(struct ds_policy *p)
+{
+	u32 probes, slot;
+
+	for (probes = 0; probes < DS_POLICY_PROBES; probes++) {
+		slot = p->cursor;
+		p->cursor = (slot + 1) % p->capacity;
+		if (ds_policy_used(p, slot) && ds_policy_uses(p, slot) &&
+		    !(p->slots[slot].key_high & DS_SLOT_PINNED))
+			return ds_policy_evict(p, slot, 0);
+	}
+	return DS_POLICY_NONE;
+}
 
 /* The list of main to step in, or NULL for staging. */
 static u32 *ds_policy_where(struct ds_policy *p, bool main_first)

@@ -45,4 +45,12 @@ u32 ds_policy_main_age(struct ds_policy *p);
  */
 u32 ds_policy_make_room(struct ds_policy *p, bool for_main);
 
+/**
+ * ds_policy_used_again - of some slots, one that was used since it was queued leaves
+ * @p: the policy; no slot is fresh
+ *
+ * Return: its slot, with its key, in the queue where it stood; DS_POLICY_NONE: there was none
+ */
+u32 ds_policy_used_again(struct ds_policy *p);
+
 #endif /* DS_TOKENCACHE_POLICY_QUEUE_H */

@@ -43,6 +43,7 @@ static u32 ds_shadow_room(u32 size, enum ds_shadow_list list)
 	case DS_SHADOW_SHORT_STAGING:
 		return ds_shadow_staging(size, list);
 	case DS_SHADOW_CAME:
+	case DS_SHADOW_ONCE:
 	case DS_SHADOW_RECENT:
 	case DS_SHADOW_MAIN:
 	case DS_SHADOW_SHORT_MAIN:
@@ -98,7 +99,7 @@ static void ds_shadow_push(struct ds_shadow *s, enum ds_shadow_list list, u32 pr
 		(u16)(print << DS_SHADOW_PRINT_SHIFT | state);
 }
 
-/* ---- FIFO, LRU ---- */
+/* ---- FIFO, TWICE, LRU ---- */
 
 static bool ds_shadow_fifo(struct ds_shadow *s, u32 print)
 {
@@ -107,6 +108,21 @@ static bool ds_shadow_fifo(struct ds_shadow *s, u32 print)
 	if (s->lists[DS_SHADOW_CAME].count == s->size)
 		ds_shadow_remove(s, DS_SHADOW_CAME, 0);
 	ds_shadow_push(s, DS_SHADOW_CAME, print, 0);
+	return false;
+}
+
+/* Who was used again is the next to leave: here he leaves at once. */
+static bool ds_shadow_twice(struct ds_shadow *s, u32 print)
+{
+	int i = ds_shadow_find(s, DS_SHADOW_ONCE, print);
+
+	if (i >= 0) {
+		ds_shadow_remove(s, DS_SHADOW_ONCE, i);
+		return true;
+	}
+	if (s->lists[DS_SHADOW_ONCE].count == s->size)
+		ds_shadow_remove(s, DS_SHADOW_ONCE, 0);
+	ds_shadow_push(s, DS_SHADOW_ONCE, print, 0);
 	return false;
 }
 
@@ -374,6 +390,7 @@ static void ds_shadow_play(struct ds_shadow *s, u32 print, bool *hit)
 	u32 a, b;
 
 	hit[DS_RULE_FIFO] = ds_shadow_fifo(s, print);
+	hit[DS_RULE_TWICE] = ds_shadow_twice(s, print);
 	hit[DS_RULE_LRU] = ds_shadow_lru(s, print);
 	hit[DS_RULE_S3FIFO] = ds_shadow_s3fifo(s, DS_SHADOW_STAGING, print);
 	hit[DS_RULE_S3FIFO_SHORT] = ds_shadow_s3fifo(s, DS_SHADOW_SHORT_STAGING, print);

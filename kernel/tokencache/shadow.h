@@ -9,6 +9,8 @@
  * their hit ratios.
  *
  *  FIFO		what came first leaves: best if the last use comes soon
+ *  TWICE	what was used again leaves, else what came first: best if nothing is
+ *			used more often than that
  *  LRU		what was not used for longest leaves
  *  S3FIFO		what was used twice in a short queue, or comes back soon after
  *			it, goes to a long one (Yang and others, 2023)
@@ -49,6 +51,7 @@
 
 enum ds_rule {
 	DS_RULE_FIFO,
+	DS_RULE_TWICE,
 	DS_RULE_LRU,
 	DS_RULE_S3FIFO,
 	DS_RULE_S3FIFO_SHORT,
@@ -59,11 +62,12 @@ enum ds_rule {
 /* All are in one queue. */
 static inline bool ds_rule_is_plain(u32 rule)
 {
-	return rule == DS_RULE_FIFO || rule == DS_RULE_LRU;
+	return rule == DS_RULE_FIFO || rule == DS_RULE_TWICE || rule == DS_RULE_LRU;
 }
 
 enum ds_shadow_list {
 	DS_SHADOW_CAME,			/* of FIFO; the oldest is first, as in all */
+	DS_SHADOW_ONCE,			/* of TWICE: not used again yet */
 	DS_SHADOW_RECENT,		/* of LRU */
 	DS_SHADOW_STAGING,		/* of S3FIFO, as the two below */
 	DS_SHADOW_MAIN,

@@ -83,6 +83,20 @@ static void add_twice(u32 requests)
 	}
 }
 
+/* Each is asked for twice, while so many others wait for their second time. */
+static void add_waiting(u32 requests, u32 waiting)
+{
+	u32 keys[CAPACITY], i, at;
+
+	for (i = 0; i < waiting; i++)
+		add(keys[i] = fresh_key++);
+	for (i = waiting; i < requests; i += 2) {
+		at = random_below(waiting);
+		add(keys[at]);
+		add(keys[at] = fresh_key++);
+	}
+}
+
 /* All of them in turn, and back. */
 static void add_there_and_back(u32 requests, u32 objects)
 {
@@ -324,6 +338,7 @@ static void a_run_of_hits_is_epochs(void **state)
 	for (i = 0; i < 40; i++) {
 		assert_int_equal(epochs_of(DS_RULE_LRU, i * part), min(i, 20u));
 		assert_int_equal(epochs_of(DS_RULE_FIFO, i * part + part - 1), min(i, 20u));
+		assert_int_equal(epochs_of(DS_RULE_TWICE, i * part), min(i, 20u));
 		assert_int_equal(epochs_of(DS_RULE_S3FIFO, i * part), 0);
 		assert_int_equal(epochs_of(DS_RULE_LIRS, i * part), 0);
 	}
@@ -407,6 +422,18 @@ static void used_twice(void **state)
 	add_twice(REQUESTS);
 	assert_true(ratio("used twice", &changes) > 0.485);
 	assert_true(changes <= 2);
+}
+
+/* All who wait fit if they do not leave for others who were used again. The best is a half. */
+static void used_twice_at_any_distance(void **state)
+{
+	u32 changes;
+
+	(void)state;
+	begin();
+	add_waiting(REQUESTS, CAPACITY * 3 / 4);
+	assert_true(ratio("used twice at any distance", &changes) > 0.48);
+	assert_true(changes <= 4);
 }
 
 /* A hot set over a scan, beside @pinned that nobody uses. How often it hits, of what it could. */
@@ -528,6 +555,7 @@ int main(void)
 		TEST(a_run_ends_with_a_miss),
 		TEST(the_ghost_counts_no_runs),
 		TEST(used_twice),
+		TEST(used_twice_at_any_distance),
 		TEST(pinned_ones_stand_in_nobodys_way),
 		TEST(lru_is_not_replaced_by_itself),
 		TEST(settles_after_a_change),

@@ -429,6 +429,44 @@ static void lru_evicts_who_was_not_used(void **state)
 	assert_evicts_the_oldest(DS_RULE_LRU, 2 * (64 / 6));
 }
 
+/* Those that were used again, and those that come back, before all that were not. */
+static void twice_evicts_who_was_used(void **state)
+{
+	u32 i;
+
+	(void)state;
+	start(64, DS_POLICY_DEFAULT, KEYS);
+	policy.sampled = 0;
+	policy.rule = DS_RULE_TWICE;
+	ds_policy_set_window(&policy);
+	for (i = 0; i < 64; i++)
+		use(i);
+	for (i = 0; i < 64; i += 4)
+		use(i);
+	ds_policy_pin(&policy, slot_of[8], true);
+	for (i = 0; i < 64; i += 4) {
+		if (i == 8)
+			continue;
+		assert_int_equal(victim_of(100 + i), i);
+		assert_int_not_equal(slot_of[100 + i], DS_POLICY_NONE);
+	}
+	/* None is left. Those that come back do so as who was used. */
+	assert_int_equal(victim_of(170), 1);
+	assert_int_equal(victim_of(0), 2);
+	for (i = 0; i < 64 / 8 && slot_of[0] != DS_POLICY_NONE; i++)
+		use(171 + i);
+	assert_int_equal(slot_of[0], DS_POLICY_NONE);
+	assert_int_not_equal(slot_of[170], DS_POLICY_NONE);
+	/* The oldest leaves, used or not, if no other was seen to be used. */
+	i = 9;
+	while (slot_of[i] == DS_POLICY_NONE)
+		i++;
+	use(i);
+	policy.cursor = slot_of[i] + 1;
+	assert_int_equal(victim_of(199), i);
+	stop();
+}
+
 static u64 run_digest(u32 mode)
 {
 	u64 digest = 0;
@@ -518,6 +556,7 @@ int main(void)
 		TEST(older_than_all_epochs),
 		TEST(fifo_evicts_who_came_first),
 		TEST(lru_evicts_who_was_not_used),
+		TEST(twice_evicts_who_was_used),
 		TEST(lost_slots_are_counted),
 		TEST(same_calls_same_answers),
 		TEST(each_hit_counts),
