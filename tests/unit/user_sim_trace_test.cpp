@@ -155,9 +155,11 @@ void bad_lines(void **) {
     bad(Format::integers, "1\n*\n", {"*"});
     bad(Format::lis, "1 1 0 0\n2 1 0 0\n",
         {"1", "1 1 0", "1 1 0 0 0", "x 1 0 0", "1 x 0 0", "1 0 0 0", "-1 1 0 0", "1 -1 0 0",
-         "18446744073709551615 1 0 0", "18446744073709551614 2 0 0", endless});
+         "1 1 x 0", "1 1 0 -1", "18446744073709551615 1 0 0", "18446744073709551614 2 0 0",
+         endless});
     bad(Format::address, "l 0x1 1\ns 0x2 1\n",
-        {"x 0x1 1", "l 1 1", "l 0x 1", "l 0x1", "l 0xg 1", "l 0x1 1 1", "l 0x10000000000000000 1"});
+        {"x 0x1 1", "l 1 1", "l 0x 1", "l 0x1", "l 0xg 1", "l 0x1 1 1", "l 0x1 x",
+         "l 0x10000000000000000 1"});
     bad(Format::csv, "1,read\n2,write\n",
         {"1", "1,read,3", "x,read", ",read", "1,", "1,reads", "-1,read", "1;read"});
     bad(Format::csv, "handle,operation,time_ns\n1,read,2\n",
@@ -189,6 +191,7 @@ void reasons(void **) {
     check("1 1 0 0\n1 -1 0 0\n", "has -1, which is negative", "lis");
     check("1 1 0 0\nx 1 0 0\n", "has 'x', which is not a number to start at", "lis");
     check("1 1 0 0\n1 x 0 0\n", "has 'x', which is not a count", "lis");
+    check("1 1 0 0\n1 1 0 x\n", "has 'x', which is not a number", "lis");
     check("1 1 0 0\n18446744073709551615 1 0 0\n", "goes on to an object above 2^64 - 2", "lis");
     check("1 99999999999999999999 0 0\n", "99, which is too large", "lis");
     check("l 0x1 1\n\n", "is blank", "address");
@@ -417,6 +420,34 @@ void damaged_packings(void **) {
     }
 }
 
+/// Zeros between pieces and behind the last one, however many, are nothing. All else is damage.
+void padded_packings(void **) {
+    Folder folder;
+    std::string content = "1\n2\n";
+
+    for (Pack pack : packs)
+        for (size_t zeros : {4, 512, 200'000}) {
+            std::string padded = pack(content) + std::string(zeros, '\0');
+            assert_int_equal(read_trace(folder.file(padded)).requests.size(), 2);
+            assert_int_equal(read_trace(folder.file(padded + pack("3\n") + padded)).uniques, 3);
+            assert_int_equal(refused(folder.file(padded + "x")).code, EBADMSG);
+        }
+}
+
+/// What takes too much memory is not called damaged.
+void a_wide_window(void **) {
+    std::string content(1 << 20, '1'), out(ZSTD_compressBound(content.size()), 0);
+    std::unique_ptr<ZSTD_CCtx, decltype(&ZSTD_freeCCtx)> z(ZSTD_createCCtx(), ZSTD_freeCCtx);
+    ZSTD_inBuffer in{content.data(), content.size(), 0};
+    ZSTD_outBuffer to{out.data(), out.size(), 0};
+    Folder folder;
+
+    ZSTD_CCtx_setParameter(z.get(), ZSTD_c_windowLog, 30);
+    assert_int_equal(ZSTD_compressStream2(z.get(), &to, &in, ZSTD_e_flush) > 0, 0);
+    assert_int_equal(ZSTD_compressStream2(z.get(), &to, &in, ZSTD_e_end), 0);
+    assert_true(has(refused(folder.file(out.substr(0, to.pos))).sentence, "too much memory"));
+}
+
 void blocks_of_addresses(void **) {
     Folder folder;
     std::string path = folder.file("l 0xfff 1\ns 0x1000 1\nl 0x1040 1\n");
@@ -554,6 +585,8 @@ int main() {
         cmocka_unit_test(a_long_file),
         cmocka_unit_test(progress),
         cmocka_unit_test(damaged_packings),
+        cmocka_unit_test(padded_packings),
+        cmocka_unit_test(a_wide_window),
         cmocka_unit_test(blocks_of_addresses),
         cmocka_unit_test(written_and_read),
         cmocka_unit_test(counts),

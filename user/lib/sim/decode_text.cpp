@@ -170,6 +170,9 @@ void decode_lis(Source &source, Builder &builder) {
             source.fail_line(no_number(word[1], "a count"));
         if (*count == 0)
             source.fail_line("has a count of 0");
+        for (std::string_view ignored : {word[2], word[3]})
+            if (!number(ignored))
+                source.fail_line(no_number(ignored, "a number"));
         if (*start + *count < *start)
             source.fail_line("goes on to an object above 2^64 - 2");
         builder.expect(*count);
@@ -184,7 +187,7 @@ void decode_address(Source &source, Builder &builder, uint32_t block) {
     for (std::string_view line; source.line(line);) {
         bool three = split(line, " \t", word) == 3;
         if (!three || (word[0] != "l" && word[0] != "s") || !word[1].starts_with("0x") ||
-            !number(word[1]))
+            !number(word[1]) || !number(word[2]))
             source.fail_line(
                 or_blank(line, "is not a load or store: l or s, 0xADDRESS and a number"));
         builder.add(*number(word[1]) / block, word[0] == "s" ? Operation::write : Operation::read);

@@ -2,6 +2,7 @@
 #include <lzma.h>
 #include <zlib.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -35,8 +36,12 @@ public:
         while (!room.out.empty()) {
             if (left_.empty() && !at_end_)
                 refill();
+            if (complete_)
+                skip_padding();
             if (left_.empty() && at_end_ && complete_)
                 break;
+            if (left_.empty() && !at_end_)
+                continue;
             room.in = left_;
             size_t before = room.out.size();
             complete_ = step(room);
@@ -60,7 +65,15 @@ protected:
     }
     [[noreturn]] void damaged() const { fail("is damaged"); }
 
+    static constexpr const char *too_large = "needs too much memory to be unpacked";
+
 private:
+    /// Zeros behind a piece, as tapes and xz have them; no piece begins with one.
+    void skip_padding() {
+        auto zeros = std::ranges::find_if(left_, [](uint8_t byte) { return byte != 0; });
+        left_ = left_.subspan(static_cast<size_t>(zeros - left_.begin()));
+    }
+
     void refill() {
         size_t size = packed_->read(buffer_);
         taken_ += size;
@@ -124,7 +137,7 @@ protected:
         if (rc == LZMA_MEM_ERROR)
             throw std::bad_alloc();
         if (rc == LZMA_MEMLIMIT_ERROR)
-            fail("needs too much memory to be unpacked");
+            fail(too_large);
         if (rc != LZMA_OK && rc != LZMA_STREAM_END && rc != LZMA_BUF_ERROR)
             damaged();
         room = {room.in.last(x_.avail_in), room.out.last(x_.avail_out)};
@@ -156,6 +169,8 @@ protected:
         ZSTD_inBuffer in{room.in.data(), room.in.size(), 0};
         ZSTD_outBuffer out{room.out.data(), room.out.size(), 0};
         size_t rc = ZSTD_decompressStream(z_.get(), &out, &in);
+        if (ZSTD_getErrorCode(rc) == ZSTD_error_frameParameter_windowTooLarge)
+            fail(too_large);
         if (ZSTD_isError(rc))
             damaged();
         room = {room.in.subspan(in.pos), room.out.subspan(out.pos)};

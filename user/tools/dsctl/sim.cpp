@@ -50,7 +50,7 @@ std::vector<uint32_t> capacities_of(const Call &call) {
     return capacities;
 }
 
-ds::sim::Trace trace_of(const Call &call, const std::string &path) {
+ds::sim::Trace read_of(const Call &call, const std::string &path) {
     std::error_code none;
     uint64_t size = std::filesystem::file_size(path, none);
     // How long a pipe will be nobody knows.
@@ -67,7 +67,15 @@ ds::sim::Trace trace_of(const Call &call, const std::string &path) {
     });
 }
 
-ds::sim::Trace accesses_of(const Call &call, const std::string &path) {
+ds::sim::Trace trace_of(Call &call, const std::string &path) {
+    ds::sim::Trace trace = read_of(call, path);
+
+    if (call.has("--block") && trace.format != ds::sim::Format::address)
+        call.out.warn("--block means nothing for '" + path + "', which is no trace of addresses");
+    return trace;
+}
+
+ds::sim::Trace accesses_of(Call &call, const std::string &path) {
     ds::sim::Trace trace = trace_of(call, path);
 
     if (!trace.accesses())

@@ -38,10 +38,10 @@ auto or_error(Action &&action) {
 }
 
 // A file of 'TRACE...', read as --format, --block and --most say.
-ds::sim::Trace trace_of(const Call &call, const std::string &path);
+ds::sim::Trace trace_of(Call &call, const std::string &path);
 
 // The same; throws if it has no access, of which ratios are.
-ds::sim::Trace accesses_of(const Call &call, const std::string &path);
+ds::sim::Trace accesses_of(Call &call, const std::string &path);
 
 // If --csv was given; throws if JSON is to be printed, too.
 bool wants_csv(const Call &call);

@@ -39,6 +39,9 @@ void check_kind(const Call &call) {
         throw usage(std::string(use.option) + " means nothing for the kind '" + kind + "'",
                     "it is for: " + names);
     }
+    if (call.has("--seed") && (kind == "loop" || kind == "scan") && !call.number("--writes"))
+        throw usage("--seed means nothing for the kind '" + kind + "' without --writes",
+                    "nothing of it is random");
 }
 
 }  // namespace

@@ -70,7 +70,7 @@ Recording record(milliseconds time, uint64_t count) {
     Form form(trace);
     Recording taken{};
     auto drain = [&] {
-        trace.drain([&](uint64_t when, std::span<const std::byte> event) {
+        return trace.drain([&](uint64_t when, std::span<const std::byte> event) {
             taken.records.push_back(form.record(when, event));
         });
     };
@@ -83,7 +83,8 @@ Recording record(milliseconds time, uint64_t count) {
         drain();
     }
     trace.stop();
-    drain();
+    while (drain())
+        continue;
     taken.lost = trace.lost();
     return taken;
 }

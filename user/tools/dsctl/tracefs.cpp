@@ -98,20 +98,24 @@ void TraceInstance::stop() {
         write(enable(), "0");
 }
 
-void TraceInstance::drain(const TakeEvent &take) {
+bool TraceInstance::drain(const TakeEvent &take) {
+    bool some = false;
+
     for (int pipe : pipes_)
-        drain_pipe(pipe, take);
+        some |= drain_pipe(pipe, take);
+    return some;
 }
 
-void TraceInstance::drain_pipe(int pipe, const TakeEvent &take) const {
+bool TraceInstance::drain_pipe(int pipe, const TakeEvent &take) const {
+    constexpr int pages_at_once = 1024;
     std::array<std::byte, 65536> page;  // of 4096, or what buffer_subbuf_size_kb says
 
-    for (;;) {
+    for (int pages = 0; pages < pages_at_once; pages++) {
         ssize_t got = read(pipe, page.data(), page.size());
         if (got < 0 && errno == EINTR)
             continue;
         if (got == 0 || (got < 0 && errno == EAGAIN))
-            return;
+            return pages > 0;
         if (got < 0)
             fail("cannot read the trace");
         each_event(std::span(page).first(static_cast<size_t>(got)),
@@ -124,6 +128,7 @@ void TraceInstance::drain_pipe(int pipe, const TakeEvent &take) const {
                            take(time, event);
                    });
     }
+    return true;
 }
 
 size_t TraceInstance::offset_of(const std::string &field, size_t size) const {

@@ -25,8 +25,9 @@ public:
     // Also if the module is gone by now, and with it the tracepoint.
     void stop();
 
-    // Takes what there is by now, processor by processor; events of this kind only.
-    void drain(const TakeEvent &take);
+    // Takes what there is by now, processor by processor, but no more of one than keeps the
+    // others waiting; events of this kind only. False: there was nothing.
+    bool drain(const TakeEvent &take);
 
     // Where a field of that size begins in the event. Throws if there is none.
     size_t offset_of(const std::string &field, size_t size) const;
@@ -39,7 +40,7 @@ private:
     void open_pipes();
     void remove();
     void write(const std::string &file, const std::string &text) const;
-    void drain_pipe(int pipe, const TakeEvent &take) const;
+    bool drain_pipe(int pipe, const TakeEvent &take) const;
 
     std::string event_;
     std::string path_;
