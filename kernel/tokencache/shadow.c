@@ -16,6 +16,7 @@
 #define DS_SHADOW_SETTLED	2	/* judgements, before which a change does not show */
 #define DS_SHADOW_CHANGES	4	/* that count */
 #define DS_SHADOW_STEADY	64	/* judgements, after which one is forgotten */
+#define DS_SHADOW_REMEMBERED	4	/* sizes of a miniature, in LIRS's stack */
 
 /* ---- lists ---- */
 
@@ -52,7 +53,7 @@ static u32 ds_shadow_room(u32 size, enum ds_shadow_list list)
 	case DS_SHADOW_SHORT_GHOST:
 		return ds_shadow_ghost(size, list) + 1;
 	case DS_SHADOW_STACK:
-		return 4 * size + 1;
+		return DS_SHADOW_REMEMBERED * size + 1;
 	default:
 		return ds_shadow_guests(size, DS_SHADOW_SHARE_MAX) + 1;
 	}
@@ -251,7 +252,7 @@ static void ds_shadow_trim(struct ds_shadow *s)
 	const u16 *stack = ds_shadow_list(s, DS_SHADOW_STACK);
 	u32 i = 0;
 
-	if (s->lists[DS_SHADOW_STACK].count <= 4u * s->size)
+	if (s->lists[DS_SHADOW_STACK].count <= (u32)DS_SHADOW_REMEMBERED * s->size)
 		return;
 	while ((stack[i] & DS_SHADOW_STATE) != DS_SHADOW_GONE)
 		i++;
