@@ -8,7 +8,9 @@
 . /share/lib.sh
 plan 33
 
-hold() { on_node "$1" sh -c "echo 'delay $((1000 + 1000 * slow)) 1' > /sys/kernel/debug/ds/failpoints/$2"; }
+hold() { # hold NODE FAILPOINT [MS]
+	on_node "$1" sh -c "echo 'delay ${3:-$((1000 + 1000 * slow))} 1' > /sys/kernel/debug/ds/failpoints/$2"
+}
 held() { # held NODE FAILPOINT: something waits there
 	! on_node "$1" grep -q delay "/sys/kernel/debug/ds/failpoints/$2"
 }
@@ -117,10 +119,11 @@ check "the program ends" ended load
 check "then it works" works "$segment"
 
 # A chain is about to be posted, so its keys must live until it has come back: were
-# they taken away before that, it would cost the connection.
+# they taken away before that, it would cost the connection. The server waits 2 s for that,
+# however slow the kernel is.
 load
 ended_before=$(stat_of 1 disconnects)
-hold 1 chain_post
+hold 1 chain_post 2000
 at 1 chain_post
 start detach 1 dsctl -q seg detach --space 1 --server 0
 sleep 0.5	# it waits for the chain
