@@ -226,10 +226,8 @@ u32 ds_policy_miss(struct ds_policy *p, u32 key, u32 *victim)
 
 	age = ds_policy_admit(p, ds_policy_hash(key));
 	flags = ds_policy_returns(p, age) ? DS_SLOT_MAIN : 0;
-	/* It has had its second use, and should not drive out who has not. */
-	uses = p->rule == DS_RULE_TWICE && age != DS_GHOST_NONE;
 	if (p->fresh < p->capacity) {
-		ds_policy_install(p, p->fresh, key, flags, uses);
+		ds_policy_install(p, p->fresh, key, flags, 0);
 		return p->fresh++;
 	}
 	slot = ds_policy_forgotten(p);
@@ -243,6 +241,8 @@ u32 ds_policy_miss(struct ds_policy *p, u32 key, u32 *victim)
 		return slot;
 	if (ds_policy_used(p, slot))
 		*victim = ds_policy_key(p, slot);
+	/* One that comes back has had its second use, and should not drive out who has not. */
+	uses = p->rule == DS_RULE_TWICE && age != DS_GHOST_NONE;
 	ds_policy_install(p, slot, key, flags, uses);
 	return slot;
 }
@@ -275,6 +275,9 @@ void ds_policy_rekey(struct ds_policy *p, u32 slot, u32 key)
 	s->key_high = (u16)((s->key_high & (DS_SLOT_USED | DS_SLOT_PINNED)) | key >> 8);
 	WRITE_ONCE(s->link, link | (ds_policy_is_sampled(p, ds_policy_hash(key)) ?
 				    DS_SLOT_SAMPLED : 0));
+	/* Document 001's modes have no better guess than how often the one before was used. */
+	if (!p->base)
+		WRITE_ONCE(s->heat, (u8)(READ_ONCE(s->heat) & ~DS_POLICY_USES));
 }
 
 int ds_policy_pin(struct ds_policy *p, u32 slot, bool pinned)

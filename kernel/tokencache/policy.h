@@ -8,13 +8,14 @@
  *	slots	key, next slot of its queue, uses and last use		8 bytes each
  *	queues	staging, and main in lists by epoch of last use (policy_queue.h)
  *	ghost	keys that left, with the epoch of their last use	4 bytes a slot
- *	shadow	small caches that try the rules on a sample		1 byte or less
+ *	shadow	small caches that try the rules on a sample		3 bytes a slot of
+ *		64, 1.4 of 1024, fewer of more
  *
  * and from 512 slots on 14 bytes a slot in all: in a small L1 the ghost gets less.
  *
  * A hit is one store to its slot, none if nothing changes, and a note to the shadow if
- * the key is in its sample: no lock, any
- * context. Queues are put right when something has to go: what was used meanwhile
+ * the key is in its sample: no lock, any context. In the modes of document 001 it is two
+ * stores. Queues are put right when something has to go: what was used meanwhile
  * goes on from the head to where it belongs. A coming token goes to staging, or to
  * main if it was there a short time ago; the rule says how short, and who leaves:
  *
@@ -96,7 +97,7 @@ struct ds_policy_slot {
  * @rule: enum ds_rule
  * @fresh: slots from here on were never used
  * @forgotten: slots that were, and are not
- * @cursor: where to look for one
+ * @cursor: where to look for one, or, under TWICE, for one that was used again
  * @pinned: slots
  * @epoch: now
  * @epochs_of_runs: of these, those that the ghost does not count, as nobody left meanwhile
@@ -189,7 +190,8 @@ int ds_policy_forget(struct ds_policy *p, u32 slot);
  * ds_policy_rekey - a slot's token is another one
  * @p: the policy
  * @slot: of L1, in use
- * @key: of the other one, below DS_POLICY_KEYS, which stands where the one before stood
+ * @key: of the other one, below DS_POLICY_KEYS, which stands where the one before stood; by
+ *	default it was not used again yet, in the modes of document 001 as often as that one
  */
 void ds_policy_rekey(struct ds_policy *p, u32 slot, u32 key);
 
@@ -252,7 +254,8 @@ static inline void ds_policy_heat(struct ds_policy *p, struct ds_policy_slot *s,
  * @p: the policy
  * @slot: of L1, below its capacity; its token may be another one meanwhile
  *
- * Without a lock, in any context. Two at a time may count as one.
+ * Without a lock, in any context. Two at a time may count as one, and one that comes late counts
+ * for the slot's next token.
  */
 static inline void ds_policy_hit(struct ds_policy *p, u32 slot)
 {

@@ -111,11 +111,16 @@ static u32 ds_policy_evict(struct ds_policy *p, u32 slot, u32 idle)
 	return slot;
 }
 
-/* The head of a queue that does not stand there to be judged goes to where it belongs. */
-static bool ds_policy_pass_on(struct ds_policy *p, u32 slot)
+/*
+ * The head of a queue that does not stand there to be judged goes to where it belongs: heirs to the
+ * list of their last use, to the epoch. If one must leave, only pinned ones go on.
+ */
+static bool ds_policy_pass_on(struct ds_policy *p, u32 slot, bool must_leave)
 {
-	if (p->slots[slot].link & DS_SLOT_HEIR) {
-		ds_policy_flag(p, slot, DS_SLOT_HEIR, false);
+	bool heir = p->slots[slot].link & DS_SLOT_HEIR;
+
+	ds_policy_flag(p, slot, DS_SLOT_HEIR, false);
+	if (heir && !must_leave) {
 		ds_policy_enqueue(p, slot, ds_policy_last_use(p, slot));
 		return true;
 	}
@@ -191,7 +196,7 @@ static u32 ds_policy_step_main(struct ds_policy *p, u32 *list, bool must_leave)
 		ds_policy_append(p, &p->staging, slot);
 		return DS_POLICY_NONE;
 	}
-	if (ds_policy_pass_on(p, slot))
+	if (ds_policy_pass_on(p, slot, must_leave))
 		return DS_POLICY_NONE;
 	uses = ds_policy_uses(p, slot);
 	if (!uses || must_leave || p->rule == DS_RULE_FIFO || p->rule == DS_RULE_TWICE)
@@ -242,12 +247,13 @@ static u32 ds_policy_step_staging(struct ds_policy *p, bool must_leave)
 		p->forgotten--;
 		return slot;
 	}
-	if (ds_policy_pass_on(p, slot))
+	if (ds_policy_pass_on(p, slot, must_leave))
 		return DS_POLICY_NONE;
 	uses = ds_policy_uses(p, slot);
 	p->left++;
 	p->left_used += uses > 0;
-	ds_policy_recount(p, slot, 0);
+	if (p->rule != DS_RULE_TWICE)
+		ds_policy_recount(p, slot, 0);
 	if (ds_rule_is_plain(p->rule) || ds_policy_main_has_room(p)) {
 		ds_policy_move(p, slot, true, ds_policy_last_use(p, slot));
 		return DS_POLICY_NONE;
@@ -267,11 +273,25 @@ u32 ds_policy_used_again(struct ds_policy *p)
 	for (probes = 0; probes < DS_POLICY_PROBES; probes++) {
 		slot = p->cursor;
 		p->cursor = (slot + 1) % p->capacity;
-		if (ds_policy_used(p, slot) && ds_policy_uses(p, slot) &&
-		    !(p->slots[slot].key_high & DS_SLOT_PINNED))
+		if (!ds_policy_used(p, slot)) {
+			p->forgotten--;
+			return slot;
+		}
+		if (ds_policy_uses(p, slot) && !(p->slots[slot].key_high & DS_SLOT_PINNED))
 			return ds_policy_evict(p, slot, 0);
 	}
 	return DS_POLICY_NONE;
+}
+
+/*
+ * Rules without staging may have slots in it nevertheless: of heirs, and forgotten ones. They are
+ * found as each call looks there first.
+ */
+static bool ds_policy_main_first(const struct ds_policy *p, u32 step, bool for_main)
+{
+	if (!step && ds_rule_is_plain(p->rule))
+		return p->staging == DS_POLICY_NONE;
+	return p->kept && p->staged < p->window + for_main;
 }
 
 /* The list of main to step in, or NULL for staging. */
@@ -289,7 +309,7 @@ u32 ds_policy_make_room(struct ds_policy *p, bool for_main)
 		return DS_POLICY_NONE;
 	for (step = 0; step < 2 * DS_POLICY_STEPS && slot == DS_POLICY_NONE; step++) {
 		must_leave = step >= DS_POLICY_STEPS;
-		main_first = p->kept && p->staged < p->window + for_main;
+		main_first = ds_policy_main_first(p, step, for_main);
 		/* All that are where one should leave may be pinned. */
 		if (must_leave)
 			main_first ^= step & 1;

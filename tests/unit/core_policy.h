@@ -49,4 +49,59 @@ static inline bool use(u32 key)
 	return false;
 }
 
+/* As if the shadow had chosen it. */
+static inline void set_rule(enum ds_rule rule)
+{
+	policy.rule = (u8)rule;
+	ds_policy_set_window(&policy);
+}
+
+static u8 seen[1000];
+
+static inline void walk(u32 last)
+{
+	u32 slot = last;
+
+	if (last == DS_POLICY_NONE)
+		return;
+	do {
+		slot = policy.slots[slot].link & DS_SLOT_NEXT;
+		assert_true(slot < policy.fresh);
+		assert_int_equal(seen[slot]++, 0);
+	} while (slot != last);
+}
+
+/* Each slot that was ever used stands in one queue; all counts are right. */
+static inline void assert_sound(void)
+{
+	u32 slot, epoch, staged = 0, kept = 0, forgotten = 0, pinned = 0;
+	const struct ds_policy_slot *s;
+
+	memset(seen, 0, sizeof(seen));
+	walk(policy.staging);
+	for (epoch = 0; epoch < DS_EPOCHS; epoch++) {
+		walk(policy.main[epoch]);
+		assert_int_equal(policy.main[epoch] != DS_POLICY_NONE, policy.filled >> epoch & 1);
+	}
+	for (slot = 0; slot < policy.fresh; slot++) {
+		s = &policy.slots[slot];
+		assert_int_equal(seen[slot], 1);
+		if (!(s->key_high & DS_SLOT_USED)) {
+			forgotten++;
+			continue;
+		}
+		assert_int_equal(slot_of[ds_policy_key(&policy, slot)], slot);
+		if (s->key_high & DS_SLOT_PINNED)
+			pinned++;
+		else if (s->link & DS_SLOT_MAIN)
+			kept++;
+		else
+			staged++;
+	}
+	assert_int_equal(staged, policy.staged);
+	assert_int_equal(kept, policy.kept);
+	assert_int_equal(forgotten, policy.forgotten);
+	assert_int_equal(pinned, policy.pinned);
+}
+
 #endif /* CORE_POLICY_H */
