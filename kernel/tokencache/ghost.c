@@ -52,6 +52,13 @@ void ds_ghost_put(struct ds_ghost *g, u64 hash, u32 used, u32 now)
 		(u16)(ds_ghost_print(hash) << DS_GHOST_EPOCH_BITS | used);
 }
 
+u32 ds_ghost_age_at(const struct ds_ghost *g, u32 entry, u32 now)
+{
+	u32 age = ds_ghost_age(g->entries[entry], now);
+
+	return age < DS_GHOST_NONE ? age : DS_GHOST_NONE;
+}
+
 u32 ds_ghost_take(struct ds_ghost *g, u64 hash, u32 now)
 {
 	u16 *bucket = ds_ghost_bucket(g, hash);

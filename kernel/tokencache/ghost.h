@@ -53,6 +53,14 @@ void ds_ghost_put(struct ds_ghost *g, u64 hash, u32 used, u32 now);
  */
 u32 ds_ghost_take(struct ds_ghost *g, u64 hash, u32 now);
 
+static inline u32 ds_ghost_room(const struct ds_ghost *g)
+{
+	return g->buckets * DS_GHOST_WAYS;
+}
+
+/* Epochs since an entry's last use, or DS_GHOST_NONE if there is none; @entry: below the room. */
+u32 ds_ghost_age_at(const struct ds_ghost *g, u32 entry, u32 now);
+
 /* Epochs between two of their numbers. */
 static inline u32 ds_epochs_since(u32 then, u32 now)
 {

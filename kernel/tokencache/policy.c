@@ -56,16 +56,53 @@ static void ds_policy_set_window(struct ds_policy *p)
 		   max((u32)p->shadow.size / DS_POLICY_RUNS_PER_CAPACITY, 1u) : DS_POLICY_NONE);
 }
 
-static void ds_policy_sample(struct ds_policy *p, u64 hash, bool hit)
+static void ds_policy_set_rule(struct ds_policy *p, enum ds_rule rule)
 {
-	enum ds_rule rule = ds_shadow_access(&p->shadow, hash, p->rule, hit);
-
 	if (rule == p->rule)
 		return;
 	p->rule = rule;
 	p->left = 0;
 	p->left_used = 0;
+	ds_recency_forget(&p->recency);
 	ds_policy_set_window(p);
+}
+
+static void ds_policy_sample(struct ds_policy *p, u64 hash, bool hit)
+{
+	ds_policy_set_rule(p, ds_shadow_access(&p->shadow, hash, p->rule, hit));
+}
+
+/* Slots, and what the ghost has room for. */
+static u32 ds_policy_places(const struct ds_policy *p)
+{
+	return p->capacity + ds_ghost_room(&p->ghost);
+}
+
+/* Of what is in a place; DS_GHOST_NONE if nothing is, or one that has to stay. */
+static u32 ds_policy_age_at(const struct ds_policy *p, u32 place)
+{
+	if (place >= p->capacity)
+		return ds_ghost_age_at(&p->ghost, place - p->capacity, ds_policy_ghost_epoch(p));
+	if ((p->slots[place].key_high & (DS_SLOT_USED | DS_SLOT_PINNED)) != DS_SLOT_USED)
+		return DS_GHOST_NONE;
+	return ds_epochs_since(ds_policy_last_use(p, place), p->epoch);
+}
+
+static void ds_policy_look(struct ds_policy *p)
+{
+	u32 place = ds_recency_place(&p->recency, ds_policy_places(p));
+	u32 age = ds_policy_age_at(p, place);
+
+	if (age != DS_GHOST_NONE)
+		ds_recency_see(&p->recency, age);
+}
+
+/* LRU would have the slots that are not pinned. */
+static void ds_policy_judge_recency(struct ds_policy *p)
+{
+	if (ds_recency_judge(&p->recency, p->capacity - p->pinned, ds_policy_places(p)) &&
+	    ds_shadow_agrees(&p->shadow, p->rule, DS_RULE_LRU))
+		ds_policy_set_rule(p, DS_RULE_LRU);
 }
 
 /* What a slot's heat comes to with hits in an epoch. */
@@ -83,6 +120,7 @@ static void ds_policy_next_epoch(struct ds_policy *p)
 	WRITE_ONCE(p->hottest, ds_policy_hottest(now));
 	ds_policy_join(p, now, (now + 1) % DS_EPOCHS);
 	ds_policy_size_staging(p);
+	ds_policy_judge_recency(p);
 	ds_policy_set_window(p);
 }
 
@@ -207,11 +245,17 @@ static void ds_policy_install(struct ds_policy *p, u32 slot, u32 key, u32 flags,
 /* A new key is known to all but the queues. Epochs since its last use, or DS_GHOST_NONE. */
 static u32 ds_policy_admit(struct ds_policy *p, u64 hash)
 {
+	u32 age;
+
 	ds_policy_hear(p);
 	if (ds_policy_is_sampled(p, hash))
 		ds_policy_sample(p, hash, false);
 	ds_policy_count_miss(p);
-	return ds_ghost_take(&p->ghost, hash, ds_policy_ghost_epoch(p));
+	ds_policy_look(p);
+	age = ds_ghost_take(&p->ghost, hash, ds_policy_ghost_epoch(p));
+	if (age != DS_GHOST_NONE)
+		ds_recency_miss(&p->recency, age);
+	return age;
 }
 
 u32 ds_policy_miss(struct ds_policy *p, u32 key, u32 *victim)
@@ -323,6 +367,7 @@ static int ds_policy_init_default(struct ds_policy *p)
 	p->share = DS_POLICY_SHARE_FIRST;
 	p->rule = DS_RULE_S3FIFO;
 	p->hottest = ds_policy_hottest(0);
+	ds_recency_init(&p->recency);
 	ds_policy_set_window(p);
 	err = ds_ghost_init(&p->ghost, max(ghost, p->capacity / 2));
 	if (!err)

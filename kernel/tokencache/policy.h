@@ -8,16 +8,18 @@
  *	slots	key, next slot of its queue, uses and last use		8 bytes each
  *	queues	staging, and main in lists by epoch of last use (policy_queue.h)
  *	ghost	keys that left, with the epoch of their last use	4 bytes a slot
+ *	recency	how LRU would do, of the whole cache			84 bytes
  *	shadow	small caches that try the rules on a sample		3 bytes a slot of
  *		64, 1.4 of 1024, fewer of more
  *
  * and from 512 slots on 14 bytes a slot in all: in a small L1 the ghost gets less.
  *
- * A hit is one store to its slot, none if nothing changes, and a note to the shadow if
- * the key is in its sample: no lock, any context. In the modes of document 001 it is two
- * stores. Queues are put right when something has to go: what was used meanwhile
- * goes on from the head to where it belongs. A coming token goes to staging, or to
- * main if it was there a short time ago; the rule says how short, and who leaves:
+ * A hit is one store to its slot, none if nothing changes, a note to the shadow if the
+ * key is in its sample, and a count if LRU would have missed; two stores in the modes of
+ * document 001. No lock, any context. Queues are put right when something has to go: what
+ * was used meanwhile goes on from the head to where it belongs. A coming token goes to
+ * staging, or to main if it was there a short time ago; the rule says how short, and who
+ * leaves:
  *
  *  FIFO		there is only main: who came first leaves.
  *  TWICE	there is only main: who was used again leaves, or was used and left and
@@ -31,7 +33,8 @@
  *		after a shorter time than main's oldest was not used takes its place.
  *		Staging is 2 to 10 %, more while uses happen there.
  *
- * The shadow decides which rule is in use (shadow.h). An epoch is a sixth of the
+ * The shadow decides which rule is in use (shadow.h), and the whole cache may say that it is LRU
+ * (recency.h). An epoch is a sixth of the
  * capacity in misses; for FIFO, TWICE and LRU also a twelfth of it in hits without a miss, as
  * after a long run of hits their order is all that is known. Nothing is to be tuned.
  *
@@ -46,6 +49,7 @@
 
 #include "ghost.h"
 #include "policy_001.h"
+#include "recency.h"
 #include "shadow.h"
 
 #define DS_POLICY_NONE		0xffffffffu
@@ -114,6 +118,7 @@ struct ds_policy_slot {
  * @filled: which lists of main are not empty, by bit
  * @ghost: keys that left
  * @shadow: the contest of the rules
+ * @recency: what the whole cache says about one of them
  * @sampled: keys whose hash is below are in its sample
  * @ring: hits of such, by slot
  * @ring_head: counts those that came
@@ -145,6 +150,7 @@ struct ds_policy {
 	u32 filled;
 	struct ds_ghost ghost;
 	struct ds_shadow shadow;
+	struct ds_recency recency;
 	u32 sampled;
 	u32 ring[DS_POLICY_RING];
 	u32 ring_head;
@@ -244,6 +250,7 @@ static inline void ds_policy_heat(struct ds_policy *p, struct ds_policy_slot *s,
 		if (heat != 0xff)
 			WRITE_ONCE(s->heat, heat + 1);
 	} else {
+		ds_recency_hit(&p->recency, ds_epochs_since(heat >> 3, READ_ONCE(p->epoch)));
 		uses += uses < DS_POLICY_USES;
 		WRITE_ONCE(s->heat, (READ_ONCE(p->hottest) & ~DS_POLICY_USES) | uses);
 	}

@@ -47,11 +47,6 @@ static u32 ds_policy_pop(struct ds_policy *p, u32 *last)
 
 /* ---- slots ---- */
 
-static inline u32 ds_policy_last_use(const struct ds_policy *p, u32 slot)
-{
-	return READ_ONCE(p->slots[slot].heat) >> 3;
-}
-
 /* The last use stays; uses are counted from @uses on. */
 static void ds_policy_recount(struct ds_policy *p, u32 slot, u32 uses)
 {
@@ -113,7 +108,8 @@ static u32 ds_policy_evict(struct ds_policy *p, u32 slot, u32 idle)
 
 /*
  * The head of a queue that does not stand there to be judged goes to where it belongs: heirs to the
- * list of their last use, to the epoch. If one must leave, only pinned ones go on.
+ * list of their last use, to the epoch; pinned ones to main, where they are met less often. If one
+ * must leave, only pinned ones go on.
  */
 static bool ds_policy_pass_on(struct ds_policy *p, u32 slot, bool must_leave)
 {
@@ -125,6 +121,7 @@ static bool ds_policy_pass_on(struct ds_policy *p, u32 slot, bool must_leave)
 		return true;
 	}
 	if (p->slots[slot].key_high & DS_SLOT_PINNED) {
+		ds_policy_flag(p, slot, DS_SLOT_MAIN, true);
 		ds_policy_enqueue(p, slot, p->epoch);
 		return true;
 	}

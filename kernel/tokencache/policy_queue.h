@@ -16,6 +16,12 @@ static inline bool ds_policy_used(const struct ds_policy *p, u32 slot)
 	return p->slots[slot].key_high & DS_SLOT_USED;
 }
 
+/* Epoch % 32. */
+static inline u32 ds_policy_last_use(const struct ds_policy *p, u32 slot)
+{
+	return READ_ONCE(p->slots[slot].heat) >> 3;
+}
+
 static inline u32 ds_policy_ghost_epoch(const struct ds_policy *p)
 {
 	return p->epoch - p->epochs_of_runs;

@@ -13,6 +13,7 @@
 #define DS_SHADOW_ONE		64	/* access */
 #define DS_SHADOW_CHANCE	7ull	/* squares of standard deviations */
 #define DS_SHADOW_TRUST		25ull
+#define DS_SHADOW_AGREES	5u	/* accesses */
 #define DS_SHADOW_SETTLED	2	/* judgements, before which a change does not show */
 #define DS_SHADOW_CHANGES	4	/* that count */
 #define DS_SHADOW_STEADY	64	/* judgements, after which one is forgotten */
@@ -422,6 +423,13 @@ enum ds_rule ds_shadow_access(struct ds_shadow *s, u64 hash, enum ds_rule rule, 
 		return rule;
 	s->samples = 0;
 	return ds_shadow_judge(s, rule);
+}
+
+bool ds_shadow_agrees(const struct ds_shadow *s, enum ds_rule in_use, enum ds_rule rule)
+{
+	u32 lead = max(DS_SHADOW_AGREES, s->size / 8u) * DS_SHADOW_ONE;
+
+	return s->hits[rule] >= s->hits[in_use] + lead;
 }
 
 void ds_shadow_set_guests(struct ds_shadow *s, u32 share)

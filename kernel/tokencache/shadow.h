@@ -135,6 +135,9 @@ void ds_shadow_destroy(struct ds_shadow *s);
  */
 enum ds_rule ds_shadow_access(struct ds_shadow *s, u64 hash, enum ds_rule rule, bool hit);
 
+/* Whether a rule's miniature leads the one of the rule in use, perhaps by chance. */
+bool ds_shadow_agrees(const struct ds_shadow *s, enum ds_rule in_use, enum ds_rule rule);
+
 /* LIRS does not keep so many of DS_SHADOW_SHARE_ONE, at most DS_SHADOW_SHARE_MAX. */
 void ds_shadow_set_guests(struct ds_shadow *s, u32 share);
 

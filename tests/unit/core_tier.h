@@ -6,6 +6,7 @@
 #include "core_test.h"
 
 #include "tokencache/ghost.c"
+#include "tokencache/recency.c"
 #include "tokencache/shadow.c"
 #include "tokencache/sketch.c"
 #include "tokencache/policy_queue.c"
