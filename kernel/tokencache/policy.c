@@ -361,6 +361,7 @@ static int ds_policy_init_default(struct ds_policy *p)
 	int err;
 
 	p->staging = DS_POLICY_NONE;
+	p->aside = DS_POLICY_NONE;
 	for (i = 0; i < DS_EPOCHS; i++)
 		p->main[i] = DS_POLICY_NONE;
 	p->sampled = (u32)(((u64)size << 32) / p->capacity);

@@ -114,6 +114,7 @@ struct ds_policy_slot {
  * @left: went from the head of staging lately
  * @left_used: of these were used in it
  * @staging: last of the queue, DS_POLICY_NONE if it is empty; the last one's next is the first
+ * @aside: likewise; pinned ones that were met in a queue, who go back after they were unpinned
  * @main: likewise, by epoch of last use
  * @filled: which lists of main are not empty, by bit
  * @ghost: keys that left
@@ -146,6 +147,7 @@ struct ds_policy {
 	u32 left;
 	u32 left_used;
 	u32 staging;
+	u32 aside;
 	u32 main[DS_EPOCHS];
 	u32 filled;
 	struct ds_ghost ghost;

@@ -5,7 +5,7 @@
 #include "policy_queue.h"
 
 #define DS_POLICY_STEPS	64	/* in a call */
-#define DS_POLICY_PROBES	8	/* slots, for one that was used */
+#define DS_POLICY_PROBES	8	/* slots, for one that was used, or unpinned */
 #define DS_POLICY_TOO_OLD	24	/* epochs */
 
 /* ---- queues: rings of slots, known by their last one ---- */
@@ -107,25 +107,43 @@ static u32 ds_policy_evict(struct ds_policy *p, u32 slot, u32 idle)
 }
 
 /*
- * The head of a queue that does not stand there to be judged goes to where it belongs: heirs to the
- * list of their last use, to the epoch; pinned ones to main, where they are met less often. If one
- * must leave, only pinned ones go on.
+ * The head of a queue that does not stand there to be judged goes on: pinned ones aside, heirs to
+ * where they belong, unless one must leave.
  */
 static bool ds_policy_pass_on(struct ds_policy *p, u32 slot, bool must_leave)
 {
 	bool heir = p->slots[slot].link & DS_SLOT_HEIR;
 
+	if (p->slots[slot].key_high & DS_SLOT_PINNED) {
+		ds_policy_append(p, &p->aside, slot);
+		return true;
+	}
 	ds_policy_flag(p, slot, DS_SLOT_HEIR, false);
 	if (heir && !must_leave) {
 		ds_policy_enqueue(p, slot, ds_policy_last_use(p, slot));
 		return true;
 	}
-	if (p->slots[slot].key_high & DS_SLOT_PINNED) {
-		ds_policy_flag(p, slot, DS_SLOT_MAIN, true);
-		ds_policy_enqueue(p, slot, p->epoch);
-		return true;
-	}
 	return false;
+}
+
+/* Of some that stand aside, one that is no longer pinned goes back to where it belongs. */
+static void ds_policy_take_back(struct ds_policy *p)
+{
+	u32 probes, slot;
+
+	for (probes = 0; probes < DS_POLICY_PROBES && p->aside != DS_POLICY_NONE; probes++) {
+		slot = ds_policy_pop(p, &p->aside);
+		if (p->slots[slot].key_high & DS_SLOT_PINNED) {
+			ds_policy_append(p, &p->aside, slot);
+			continue;
+		}
+		ds_policy_flag(p, slot, DS_SLOT_HEIR, false);
+		if (ds_policy_used(p, slot))
+			ds_policy_enqueue(p, slot, ds_policy_last_use(p, slot));
+		else
+			ds_policy_append(p, &p->staging, slot);
+		return;
+	}
 }
 
 /* ---- main ---- */
@@ -291,30 +309,34 @@ static bool ds_policy_main_first(const struct ds_policy *p, u32 step, bool for_m
 	return p->kept && p->staged < p->window + for_main;
 }
 
-/* The list of main to step in, or NULL for staging. */
-static u32 *ds_policy_where(struct ds_policy *p, bool main_first)
+/* A step in one of the queues. The slot that is free now, or DS_POLICY_NONE. */
+static u32 ds_policy_step_queue(struct ds_policy *p, bool main_first, bool must_leave)
 {
-	return main_first || p->staging == DS_POLICY_NONE ? ds_policy_oldest(p) : NULL;
+	u32 *list = main_first || p->staging == DS_POLICY_NONE ? ds_policy_oldest(p) : NULL;
+
+	if (list)
+		return ds_policy_step_main(p, list, must_leave);
+	if (p->staging != DS_POLICY_NONE)
+		return ds_policy_step_staging(p, must_leave);
+	ds_policy_take_back(p);
+	return DS_POLICY_NONE;
 }
 
 u32 ds_policy_make_room(struct ds_policy *p, bool for_main)
 {
-	u32 *list, step, slot = DS_POLICY_NONE;
+	u32 step, slot = DS_POLICY_NONE;
 	bool must_leave, main_first;
 
 	if (p->pinned == p->capacity)
 		return DS_POLICY_NONE;
+	ds_policy_take_back(p);
 	for (step = 0; step < 2 * DS_POLICY_STEPS && slot == DS_POLICY_NONE; step++) {
 		must_leave = step >= DS_POLICY_STEPS;
 		main_first = ds_policy_main_first(p, step, for_main);
 		/* All that are where one should leave may be pinned. */
 		if (must_leave)
 			main_first ^= step & 1;
-		list = ds_policy_where(p, main_first);
-		if (list)
-			slot = ds_policy_step_main(p, list, must_leave);
-		else
-			slot = ds_policy_step_staging(p, must_leave);
+		slot = ds_policy_step_queue(p, main_first, must_leave);
 	}
 	return slot;
 }

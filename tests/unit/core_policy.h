@@ -80,6 +80,7 @@ static inline void assert_sound(void)
 
 	memset(seen, 0, sizeof(seen));
 	walk(policy.staging);
+	walk(policy.aside);
 	for (epoch = 0; epoch < DS_EPOCHS; epoch++) {
 		walk(policy.main[epoch]);
 		assert_int_equal(policy.main[epoch] != DS_POLICY_NONE, policy.filled >> epoch & 1);

@@ -193,6 +193,45 @@ static void all_pinned(void **state)
 	}
 }
 
+static void use_pinned(u32 key)
+{
+	use(key);
+	assert_int_equal(ds_policy_pin(&policy, slot_of[key], true), 0);
+}
+
+/* Who was pinned in staging belongs there again afterwards: nobody used it. */
+static void unpinned_are_as_before(void **state)
+{
+	enum ds_rule rule;
+	u32 key, other;
+
+	(void)state;
+	for (rule = DS_RULE_S3FIFO; rule < DS_RULES; rule++) {
+		start(64, DS_POLICY_DEFAULT, 3 * KEYS);
+		policy.sampled = 0;
+		set_rule(rule);
+		for (other = 100; other < 300; other++)
+			use(other);
+		for (key = 0; key < 8; key++)
+			use_pinned(key);
+		for (; other < 500; other++)
+			use(other);
+		assert_sound();
+		/* Others are pinned in their place, so that main has no more room. */
+		for (key = 0; key < 8; key++) {
+			use_pinned(8 + key);
+			assert_int_not_equal(slot_of[key], DS_POLICY_NONE);
+			assert_int_equal(ds_policy_pin(&policy, slot_of[key], false), 0);
+		}
+		for (; other < 600; other++)
+			use(other);
+		assert_sound();
+		for (key = 0; key < 8; key++)
+			assert_int_equal(slot_of[key], DS_POLICY_NONE);
+		stop();
+	}
+}
+
 /* ---- slots that are given back ---- */
 
 static void forgotten_slots_are_taken(void **state)
@@ -386,6 +425,7 @@ int main(void)
 		TEST(sketch_counts_and_ages),
 		TEST(pinned_stay),
 		TEST(all_pinned),
+		TEST(unpinned_are_as_before),
 		TEST(forgotten_slots_are_taken),
 		TEST(sound_after_each_call),
 		TEST(sound_when_large),
