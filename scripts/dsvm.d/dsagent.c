@@ -63,15 +63,18 @@ static int port = -1;
 static uint32_t next_call;
 static sigset_t saved_mask;
 
+/* Into the kernel's log, which is what is left of a machine whose first program ended. */
 static void die(const char *fmt, ...)
 {
+	FILE *log = fopen("/dev/kmsg", "w");
+	char why[256];
 	va_list ap;
 
 	va_start(ap, fmt);
-	fprintf(stderr, "dsagent: ");
-	vfprintf(stderr, fmt, ap);
-	fprintf(stderr, "\n");
+	vsnprintf(why, sizeof(why), fmt, ap);
 	va_end(ap);
+	fprintf(log ? log : stderr, "dsagent: %s\n", why);
+	fflush(NULL);
 	exit(1);
 }
 
