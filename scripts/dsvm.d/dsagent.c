@@ -471,6 +471,7 @@ static void port_frame(struct frame_header *h, char *data)
 static void port_read(void)
 {
 	static char buf[sizeof(struct frame_header) + FRAME_MAX];
+	static bool heard;
 	static size_t have;
 	struct frame_header h;
 	size_t want = sizeof(h);
@@ -483,8 +484,14 @@ static void port_read(void)
 	n = read(port, buf + have, want - have);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
+	/* The kernel hears a moment after boot that the runner is there; until then this is its end. */
+	if (!n && !heard) {
+		usleep(10000);
+		return;
+	}
 	if (n <= 0)
-		die("the runner is gone");
+		die("the runner is gone: %s", n ? strerror(errno) : "end of file");
+	heard = true;
 	have += n;
 	if (have < sizeof(h))
 		return;
