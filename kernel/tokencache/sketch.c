@@ -24,39 +24,45 @@ static inline u8 *ds_sketch_counter(const struct ds_sketch *s, u64 hash, u32 row
 	return s->counters + (u64)row * s->width + ((h >> 32) * s->width >> 32);
 }
 
-u32 ds_sketch_count(const struct ds_sketch *s, u64 hash)
+/* The key's counters, one a row. The least of them. */
+static inline u8 ds_sketch_find(const struct ds_sketch *s, u64 hash, u8 *counters[DS_SKETCH_ROWS])
 {
 	u8 least = DS_SKETCH_MOST;
 	u32 row;
 
-	for (row = 0; row < DS_SKETCH_ROWS; row++)
-		least = min(least, *ds_sketch_counter(s, hash, row));
+	for (row = 0; row < DS_SKETCH_ROWS; row++) {
+		counters[row] = ds_sketch_counter(s, hash, row);
+		least = min(least, *counters[row]);
+	}
 	return least;
+}
+
+u32 ds_sketch_count(const struct ds_sketch *s, u64 hash)
+{
+	u8 *counters[DS_SKETCH_ROWS];
+
+	return ds_sketch_find(s, hash, counters);
 }
 
 u32 ds_sketch_add(struct ds_sketch *s, u64 hash, u32 uses)
 {
-	u32 row, count = min(ds_sketch_count(s, hash) + uses, DS_SKETCH_MOST);
-	u8 *counter;
+	u8 *counters[DS_SKETCH_ROWS];
+	u32 row, count = min(ds_sketch_find(s, hash, counters) + uses, DS_SKETCH_MOST);
 
-	for (row = 0; row < DS_SKETCH_ROWS; row++) {
-		counter = ds_sketch_counter(s, hash, row);
-		if (*counter < count)
-			*counter = (u8)count;
-	}
+	for (row = 0; row < DS_SKETCH_ROWS; row++)
+		if (*counters[row] < count)
+			*counters[row] = (u8)count;
 	return count;
 }
 
 void ds_sketch_lower(struct ds_sketch *s, u64 hash)
 {
-	u32 row, count = ds_sketch_count(s, hash);
-	u8 *counter;
+	u8 *counters[DS_SKETCH_ROWS];
+	u32 row, count = ds_sketch_find(s, hash, counters);
 
-	for (row = 0; row < DS_SKETCH_ROWS; row++) {
-		counter = ds_sketch_counter(s, hash, row);
-		if (*counter == count)
-			*counter = (u8)(count / 2);
-	}
+	for (row = 0; row < DS_SKETCH_ROWS; row++)
+		if (*counters[row] == count)
+			*counters[row] = (u8)(count / 2);
 }
 
 void ds_sketch_halve(struct ds_sketch *s, u32 word)
