@@ -256,42 +256,58 @@ bool ds_l2_is_kept(const struct ds_l2 *l2, u32 slot)
 	return bit_is_set(ds_l2_page_of(l2, slot)->kept, ds_l2_index(slot));
 }
 
-/* On to the next slot, or over a page. */
-static void idle_next(struct ds_l2 *l2, struct ds_l2_page *page, bool over)
+/*
+ * The first of some slots of one word of the maps that was not used since the last time, nor is
+ * kept; @end if there is none, or it is not @wanted.
+ */
+static u32 first_idle(struct ds_l2_page *page, u32 i, u32 end, bool wanted)
 {
-	if (!over && ++l2->at % (1u << DS_L2_SLOT_BITS) < DS_L2_PAGE_SLOTS)
-		return;
-	l2->at = (u32)(page->id + 1) % l2->nr_pages << DS_L2_SLOT_BITS;
+	u64 slots = (page->taken[i / 64] & ~page->kept[i / 64]) >> i % 64;
+	u8 recent;
+
+	for (; i < end; i++, slots >>= 1) {
+		if (!(slots & 1))
+			continue;
+		recent = READ_ONCE(page->recent[i]);
+		if (recent & DS_L2_AWAKE)
+			WRITE_ONCE(page->recent[i], recent & ~DS_L2_AWAKE);
+		else if (wanted)
+			return i;
+	}
+	return end;
 }
 
-/* Was it not used since the last time, nor kept? */
-static bool is_idle(struct ds_l2_page *page, u32 i)
+/* On to a slot, which may be behind the last one of its page. */
+static void idle_next(struct ds_l2 *l2, const struct ds_l2_page *page, u32 i)
 {
-	u8 recent = READ_ONCE(page->recent[i]);
+	u32 id = (u32)page->id;
 
-	if (!bit_is_set(page->taken, i) || bit_is_set(page->kept, i))
-		return false;
-	if (recent & DS_L2_AWAKE)
-		WRITE_ONCE(page->recent[i], recent & ~DS_L2_AWAKE);
-	return !(recent & DS_L2_AWAKE);
+	l2->at = i < DS_L2_PAGE_SLOTS ? id << DS_L2_SLOT_BITS | i :
+					(id + 1) % l2->nr_pages << DS_L2_SLOT_BITS;
 }
 
 u32 ds_l2_idle(struct ds_l2 *l2, u64 now, u64 idle)
 {
+	u32 left = IDLE_LOOK, i, end, slot;
 	struct ds_l2_page *page;
-	u32 looked, at;
 
-	for (looked = 0; looked < IDLE_LOOK; looked++) {
-		at = l2->at;
-		page = ds_l2_page_of(l2, at);
-		if (!ds_l2_index(at) && (!page->used || now - page->swept < idle)) {
-			idle_next(l2, page, true);
+	while (left) {
+		page = ds_l2_page_of(l2, l2->at);
+		i = ds_l2_index(l2->at);
+		if (!i && (!page->used || now - page->swept < idle)) {
+			idle_next(l2, page, DS_L2_PAGE_SLOTS);
+			left--;
 			continue;
 		}
 		page->swept = now;
-		idle_next(l2, page, false);
-		if (is_idle(page, ds_l2_index(at)) && l2->crowded)
-			return at;
+		end = min(min(i + left, i / 64 * 64 + 64), DS_L2_PAGE_SLOTS);
+		slot = first_idle(page, i, end, l2->crowded);
+		if (slot < end) {
+			idle_next(l2, page, slot + 1);
+			return (u32)page->id << DS_L2_SLOT_BITS | slot;
+		}
+		idle_next(l2, page, end);
+		left -= end - i;
 	}
 	return DS_L2_NONE;
 }
