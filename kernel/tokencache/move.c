@@ -113,11 +113,20 @@ static int copy_blocked(const struct ds_token_table *t, struct ds_move *m)
 	return 0;
 }
 
+bool ds_move_is_void(const struct ds_token_table *t, const struct ds_move *m)
+{
+	return !ds_word_same(READ_ONCE(*ds_token_word(t, m->token)), m->word);
+}
+
 int ds_move_copy(struct ds_token_table *t, struct ds_move *m)
 {
-	int ret = t->blocking ? copy_blocked(t, m) :
-				ds_token_copy(t, m->token, &m->word, &m->pack);
+	int ret;
 
+	/* It was copied before, for nobody has written to it. */
+	if (m->whole && !ds_move_is_void(t, m))
+		return 0;
+	ret = t->blocking ? copy_blocked(t, m) :
+			    ds_token_copy(t, m->token, &m->word, &m->pack);
 	/* Somebody may have been writing. */
 	m->whole = !ret && !(m->word & DS_WORD_WRITER);
 	return ret;

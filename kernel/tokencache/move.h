@@ -54,7 +54,16 @@ struct ds_move {
 int ds_move_begin(struct ds_token_table *t, struct ds_move *m, u32 token, u32 to, u32 slot);
 
 /**
- * ds_move_copy - copy the token
+ * ds_move_is_void - is the copy worth nothing?
+ * @t: table
+ * @m: begun
+ *
+ * Return: whether the token was written to or revoked since it was copied.
+ */
+bool ds_move_is_void(const struct ds_token_table *t, const struct ds_move *m);
+
+/**
+ * ds_move_copy - copy the token, unless its copy is as new
  * @t: table
  * @m: begun
  *
