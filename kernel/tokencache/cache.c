@@ -6,7 +6,7 @@
 #include "table.h"
 
 /* A revoked token has left its slot, which by now the policy may have given to another. */
-static void slot_left(struct ds_l1 *l1, u32 slot, u32 token)
+static void l1_slot_left(struct ds_l1 *l1, u32 slot, u32 token)
 {
 	struct ds_cache *c = container_of(l1, struct ds_cache, table.l1);
 	u64 word = READ_ONCE(*ds_token_word(&c->table, token));
@@ -62,7 +62,7 @@ int ds_cache_init(struct ds_cache *c, u32 limit, u32 capacity, u32 mode, u32 l2_
 	memset(c->moved, 0, sizeof(c->moved));
 	c->allowed = NULL;
 	ds_spin_init(&c->lock);
-	c->table.l1.left = slot_left;
+	c->table.l1.left = l1_slot_left;
 	c->table.l2.left = l2_slot_left;
 	return 0;
 
@@ -95,6 +95,26 @@ int ds_cache_get(struct ds_cache *c, u32 token, struct ds_token_desc *out)
 	return ret;
 }
 
+/* Who chooses hears of a use. The tier. */
+static inline int used_at(struct ds_cache *c, u64 word)
+{
+	u32 tier = ds_word_tier(word);
+
+	if (tier == 1)
+		ds_policy_hit(&c->policy, ds_word_l1_slot(word));
+	else if (tier == 2)
+		ds_l2_hit(&c->table.l2, ds_word_l2_slot(word));
+	return (int)tier;
+}
+
+int ds_cache_touch(struct ds_cache *c, u32 token)
+{
+	u64 word;
+	int ret = ds_token_find(&c->table, token, &word);
+
+	return ret ?: used_at(c, word);
+}
+
 /* Where the directory says. */
 static ds_noinline int look_up(struct ds_cache *c, u32 token, struct ds_token_pack *p)
 {
@@ -111,13 +131,9 @@ static ds_noinline int look_up(struct ds_cache *c, u32 token, struct ds_token_pa
 		ret = ds_token_copy(&c->table, token, &word, p);
 	if (ret)
 		return ret;
-	if (ds_word_tier(word) == 1) {
+	if (ds_word_tier(word) == 1)
 		ds_l1_hint(&c->table.l1, token, ds_word_l1_slot(word));
-		ds_policy_hit(&c->policy, ds_word_l1_slot(word));
-	} else if (ds_word_tier(word) == 2) {
-		ds_l2_hit(&c->table.l2, ds_word_l2_slot(word));
-	}
-	return (int)ds_word_tier(word);
+	return used_at(c, word);
 }
 
 int ds_cache_look(struct ds_cache *c, u32 token, struct ds_token_pack *p)

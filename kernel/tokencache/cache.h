@@ -125,6 +125,17 @@ int ds_cache_get(struct ds_cache *c, u32 token, struct ds_token_desc *out);
 int ds_cache_look(struct ds_cache *c, u32 token, struct ds_token_pack *p);
 
 /**
+ * ds_cache_touch - a use of which only is to be known where the token is
+ * @c: cache
+ * @token: any number
+ *
+ * Who chooses hears of it as with ds_cache_look(). Any context, takes no lock.
+ *
+ * Return: the tier, 1 to 3; -ESTALE or -EBADF.
+ */
+int ds_cache_touch(struct ds_cache *c, u32 token);
+
+/**
  * ds_cache_miss - a token was used that is not in L1
  * @c: cache
  * @token: any number

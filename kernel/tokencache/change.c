@@ -360,7 +360,7 @@ static int miss_begin(struct ds_cache *c, u32 token, struct ds_cache_change *ch)
 		ret = into_l1(c, ch, token, slot);
 	else
 		ret = ds_word_tier(word) == 2 ? -ENOSPC : into_l2(c, ch, token);
-	return ret ? ds_change_end(c, ch, ret) : 0;
+	return ret && ch->count ? ds_change_end(c, ch, ret) : ret;
 }
 
 static int miss_end(struct ds_cache *c, struct ds_cache_change *ch)
