@@ -21,6 +21,9 @@
  *  checks		crc32c (seed in, no inversion), hash_64, ilog2, ds_siphash
  *  the rest		static_assert, ARRAY_SIZE, container_of, min, max,
  *			ds_array_index_nospec, ds_noinline, errno numbers
+ *
+ * In user space DS_ALONE says that one thread has all that the core keeps: then shared words are
+ * plain ones, and locks are none.
  */
 #ifndef DS_SHIM_H
 #define DS_SHIM_H
@@ -112,6 +115,31 @@ typedef __s64 s64;
 #define le32_to_cpu(x)			((u32)(x))
 #define le64_to_cpu(x)			((u64)(x))
 
+#ifdef DS_ALONE
+
+#define READ_ONCE(x)			(x)
+#define WRITE_ONCE(x, value)		((void)((x) = (value)))
+/* Nobody else has written it. */
+#define smp_load_acquire(p)		(*(p))
+/* Nobody else reads it. */
+#define smp_store_release(p, value)	((void)(*(p) = (value)))
+
+static inline u64 ds_cmpxchg64(u64 *p, u64 old, u64 new_value)
+{
+	u64 seen = *p;
+
+	if (seen == old)
+		*p = new_value;
+	return seen;
+}
+
+#define ds_spin_t			pthread_mutex_t
+#define ds_spin_init(lock)		((void)(lock))
+#define ds_spin_lock(lock)		((void)(lock))
+#define ds_spin_unlock(lock)		((void)(lock))
+
+#else
+
 /* The compiler's atomics, because the thread sanitizer understands them. */
 #define READ_ONCE(x)			__atomic_load_n(&(x), __ATOMIC_RELAXED)
 #define WRITE_ONCE(x, value)		__atomic_store_n(&(x), value, __ATOMIC_RELAXED)
@@ -131,6 +159,8 @@ static inline u64 ds_cmpxchg64(u64 *p, u64 old, u64 new_value)
 #define ds_spin_init(lock)		pthread_mutex_init(lock, NULL)
 #define ds_spin_lock(lock)		pthread_mutex_lock(lock)
 #define ds_spin_unlock(lock)		pthread_mutex_unlock(lock)
+
+#endif /* DS_ALONE */
 
 #define ds_alloc(size)			calloc(1, size)
 #define ds_alloc_node(size, node)	((void)(node), ds_alloc(size))

@@ -9,7 +9,7 @@
 #include "expand.h"
 
 #define NO_REQUEST	0u	/* number of a spare slot */
-#define NOT_STAGED	1	/* nor tried; beside 0 and errors of stage() */
+#define NOT_STAGED	1	/* nor tried; beside 0 and errors of expand_stage() */
 
 const struct ds_param ds_expand_params[DS_EXPAND_PARAMS] = {
 	[DS_EXPAND_URGENT_RUN] = { "EXPAND_URGENT_RUN", 1, 1024, 8, false },
@@ -45,7 +45,7 @@ struct ds_expand_slot {
 	bool prestaged;
 };
 
-static u64 param(const struct ds_expand *box, enum ds_expand_param which)
+static u64 expand_param(const struct ds_expand *box, enum ds_expand_param which)
 {
 	return READ_ONCE(box->params[which]);
 }
@@ -74,7 +74,7 @@ int ds_expand_init(struct ds_expand *box, const struct ds_expand_ops *ops, const
 	ret = ds_param_init(box->params, params, ds_expand_params, DS_EXPAND_PARAMS);
 	if (ret)
 		return ret;
-	slots = (u32)param(box, DS_EXPAND_MAILBOX);
+	slots = (u32)expand_param(box, DS_EXPAND_MAILBOX);
 	ret = ds_slotmap_init(&box->map, slots);
 	if (ret)
 		return ret;
@@ -117,10 +117,10 @@ int ds_expand_set(struct ds_expand *box, u32 which, u64 value)
 /* Return: 0; -EBUSY: the requester has its part of it; -EAGAIN: all is in use. */
 static int check_room(const struct ds_expand *box, u32 requester, u32 priority)
 {
-	if (box->held[requester] >= param(box, DS_EXPAND_REQUESTER_MAX))
+	if (box->held[requester] >= expand_param(box, DS_EXPAND_REQUESTER_MAX))
 		return -EBUSY;
 	if (!box->spare.count || (priority == DS_EXPAND_BACKGROUND &&
-				  box->background >= param(box, DS_EXPAND_BACKGROUND_MAX)))
+				  box->background >= expand_param(box, DS_EXPAND_BACKGROUND_MAX)))
 		return -EAGAIN;
 	return 0;
 }
@@ -192,15 +192,15 @@ static void attend(struct ds_expand *box, u32 slot, struct ds_expand_waiter *w, 
 	s->unattended |= !w;
 	if (!w)
 		return;
-	w->deadline = now + param(box, DS_EXPAND_TIMEOUT_NS);
+	w->deadline = now + expand_param(box, DS_EXPAND_TIMEOUT_NS);
 	w->slot = slot;
 	ds_waiter_add(&s->waiters, &w->base);
 }
 
 /* ---- the requester ---- */
 
-static int enter(struct ds_expand *box, const struct ds_expand_req *req, u32 page,
-		 struct ds_expand_waiter *w, u64 now)
+static int expand_enter(struct ds_expand *box, const struct ds_expand_req *req, u32 page,
+			struct ds_expand_waiter *w, u64 now)
 {
 	u32 slot = ds_slotmap_find(&box->map, req->token);
 	int ret;
@@ -245,7 +245,7 @@ int ds_expand_ask(struct ds_expand *box, const struct ds_expand_req *req,
 	if (ret)
 		box->stats.invalid++;
 	else
-		ret = enter(box, req, page, w, now);
+		ret = expand_enter(box, req, page, w, now);
 out:
 	ds_spin_unlock(&box->lock);
 	return ret;
@@ -291,7 +291,7 @@ u64 ds_expand_expire(struct ds_expand *box, u64 now)
 	u32 slot;
 
 	ds_spin_lock(&box->lock);
-	for (slot = 0; slot < param(box, DS_EXPAND_MAILBOX); slot++) {
+	for (slot = 0; slot < expand_param(box, DS_EXPAND_MAILBOX); slot++) {
 		before = late;
 		next = min(next, split_late(&box->slots[slot].waiters, &late, now));
 		for (w = late; w != before; w = w->next)
@@ -341,7 +341,7 @@ void ds_expand_gone(struct ds_expand *box, u32 requester)
 	u32 slot;
 
 	ds_spin_lock(&box->lock);
-	for (slot = 0; slot < param(box, DS_EXPAND_MAILBOX); slot++) {
+	for (slot = 0; slot < expand_param(box, DS_EXPAND_MAILBOX); slot++) {
 		s = &box->slots[slot];
 		if (s->seq == NO_REQUEST)
 			continue;
@@ -360,7 +360,7 @@ void ds_expand_shut(struct ds_expand *box)
 
 	ds_spin_lock(&box->lock);
 	box->gone = true;
-	for (slot = 0; slot < param(box, DS_EXPAND_MAILBOX); slot++)
+	for (slot = 0; slot < expand_param(box, DS_EXPAND_MAILBOX); slot++)
 		if (box->slots[slot].seq != NO_REQUEST)
 			ds_waiter_move(&waiters, close_request(box, slot));
 	ds_spin_unlock(&box->lock);
@@ -376,7 +376,7 @@ static struct ds_slotlist *next_queue(struct ds_expand *box)
 	struct ds_slotlist *background = &box->queue[DS_EXPAND_BACKGROUND];
 
 	if (background->count &&
-	    (!urgent->count || box->run >= param(box, DS_EXPAND_URGENT_RUN))) {
+	    (!urgent->count || box->run >= expand_param(box, DS_EXPAND_URGENT_RUN))) {
 		box->run = 0;
 		box->stats.aged += urgent->count != 0;
 		return background;
@@ -407,7 +407,7 @@ bool ds_expand_take(struct ds_expand *box, struct ds_expand_job *job)
 static bool is_hot(struct ds_expand *box, u32 page)
 {
 	struct ds_expand_heat *h = &box->heat[hash_64(page, ilog2((u64)DS_EXPAND_PAGES))];
-	u64 hot = param(box, DS_EXPAND_HOT_PAGE);
+	u64 hot = expand_param(box, DS_EXPAND_HOT_PAGE);
 
 	if (!hot)
 		return false;
@@ -433,8 +433,8 @@ struct ds_expand_end {
 
 static void prestage(struct ds_expand *box, const struct ds_expand_end *end, u32 token)
 {
-	u32 tokens[DS_EXPAND_NEIGHBOURS], most = (u32)param(box, DS_EXPAND_PRESTAGE), found, i;
-	u32 slot;
+	u32 most = (u32)expand_param(box, DS_EXPAND_PRESTAGE);
+	u32 tokens[DS_EXPAND_NEIGHBOURS], found, i, slot;
 
 	if (!most || !box->ops->stage || !box->ops->neighbours)
 		return;
@@ -454,7 +454,7 @@ static void prestage(struct ds_expand *box, const struct ds_expand_end *end, u32
 	ds_spin_unlock(&box->lock);
 }
 
-static int stage(struct ds_expand *box, u32 token, const struct ds_token_desc *d)
+static int expand_stage(struct ds_expand *box, u32 token, const struct ds_token_desc *d)
 {
 	return box->ops->stage ? box->ops->stage(box, token, d) : -ENOSPC;
 }
@@ -528,7 +528,7 @@ bool ds_expand_complete(struct ds_expand *box, const struct ds_expand_job *job, 
 
 	/* Twice at most. Who wants it in L2 may have joined a moment ago. */
 	while ((ended = try_to_end(box, job, ret, staged, &end)) == -EAGAIN)
-		staged = stage(box, job->token, d);
+		staged = expand_stage(box, job->token, d);
 	if (ended)
 		return false;
 	copy_and_tell(end.copies, d);

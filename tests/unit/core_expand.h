@@ -179,7 +179,7 @@ static inline void set(enum ds_expand_param which, u64 value)
 /* Each slot is somewhere once. */
 static inline void assert_slots(void)
 {
-	u32 slots = (u32)param(&box, DS_EXPAND_MAILBOX), slot, background = 0, used = 0;
+	u32 slots = (u32)expand_param(&box, DS_EXPAND_MAILBOX), slot, background = 0, used = 0;
 	u16 held[DS_EXPAND_REQUESTERS] = { 0 };
 
 	assert_int_equal(box.queue[0].count + box.queue[1].count + box.taken.count +
@@ -203,7 +203,7 @@ static inline void finish(void)
 {
 	assert_slots();
 	ds_expand_shut(&box);
-	assert_int_equal(box.spare.count, param(&box, DS_EXPAND_MAILBOX));
+	assert_int_equal(box.spare.count, expand_param(&box, DS_EXPAND_MAILBOX));
 	assert_slots();
 	ds_expand_destroy(&box);
 }

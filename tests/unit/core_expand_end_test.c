@@ -322,7 +322,7 @@ static void the_device_goes_before_prestaging(void **state)
 	assert_int_equal(ds_expand_serve(&box, 9), 1);
 	assert_told(0, 0);
 	assert_int_equal(box.stats.prestaged, 0);
-	assert_int_equal(box.spare.count, param(&box, DS_EXPAND_MAILBOX));
+	assert_int_equal(box.spare.count, expand_param(&box, DS_EXPAND_MAILBOX));
 	finish();
 }
 
