@@ -82,12 +82,12 @@ void constant_is_constant(void **) {
     Random random(1);
 
     for (uint64_t place = 0; place < 1000; place++)
-        assert_int_equal(Latency::constant(5).draw(random, 1, place), 5);
-    assert_int_equal(Latency::constant(0).draw(random, 1, 1), 0);
+        assert_int_equal(Latency::constant(5).draw(random.stream(1), place), 5);
+    assert_int_equal(Latency::constant(0).draw(random.stream(1), 1), 0);
     // A log-normal one without spread is the same.
     Latency still = Latency::lognormal(170, 170).or_throw();
     for (uint64_t place = 0; place < 1000; place++)
-        assert_int_equal(still.draw(random, 1, place), 170);
+        assert_int_equal(still.draw(random.stream(1), place), 170);
 }
 
 void lognormal_has_its_quantiles_and_mean(void **) {
@@ -99,7 +99,7 @@ void lognormal_has_its_quantiles_and_mean(void **) {
         std::vector<uint64_t> values;
         double sum = 0;
         for (uint64_t place = 0; place < 4'000'000; place++) {
-            values.push_back(latency.draw(random, 0, place));
+            values.push_back(latency.draw(random.stream(0), place));
             sum += double(values.back());
         }
         std::sort(values.begin(), values.end());
@@ -125,12 +125,12 @@ void draws_depend_on_the_place_alone(void **) {
     size_t as_other_seed = 0, as_other_stream = 0;
 
     for (uint64_t place = 0; place < 1000; place++) {
-        forth.push_back(latency.draw(one, 5, place));
-        as_other_seed += forth.back() == latency.draw(two, 5, place);
-        as_other_stream += forth.back() == latency.draw(one, 6, place);
+        forth.push_back(latency.draw(one.stream(5), place));
+        as_other_seed += forth.back() == latency.draw(two.stream(5), place);
+        as_other_stream += forth.back() == latency.draw(one.stream(6), place);
     }
     for (uint64_t place = 1000; place-- > 0;)
-        back.push_back(latency.draw(Random(1), 5, place));
+        back.push_back(latency.draw(Random(1).stream(5), place));
     std::reverse(back.begin(), back.end());
     assert_true(forth == back);
     assert_true(as_other_seed < 20 && as_other_stream < 20);
@@ -200,7 +200,7 @@ void percentiles_are_at_most_a_128th_too_high(void **) {
         Percentiles percentiles;
         double sum = 0;
         for (uint64_t place = 0; place < 1 + seed * 997; place++) {
-            values.push_back(latency.draw(Random(seed), 0, place));
+            values.push_back(latency.draw(Random(seed).stream(0), place));
             percentiles.record(values.back());
             sum += double(values.back());
         }

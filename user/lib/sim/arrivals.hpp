@@ -48,15 +48,18 @@ public:
         idle_.pop_back();
     }
     void done(uint64_t at) {
-        if (gap_ps_ || !times_.empty())
-            return;
-        idle_.push_back(at);
-        std::ranges::push_heap(idle_, std::greater());
+        if (closed_)
+            done_closed(at);
     }
 
 private:
     Arrivals(uint64_t gap_ps, std::span<const uint64_t> times, std::vector<uint64_t> idle)
-        : gap_ps_(gap_ps), times_(times), idle_(std::move(idle)) {}
+        : gap_ps_(gap_ps), times_(times), idle_(std::move(idle)), closed_(!idle_.empty()) {}
+
+    void done_closed(uint64_t at) {
+        idle_.push_back(at);
+        std::ranges::push_heap(idle_, std::greater());
+    }
 
     void begin_given() {
         if (++begun_ < times_.size() && times_[begun_] > times_[0])
@@ -69,6 +72,7 @@ private:
     size_t begun_ = 0;
     uint64_t next_ns_ = 0;
     std::vector<uint64_t> idle_;  // a heap: when those that may begin were done
+    bool closed_;
 };
 
 }  // namespace ds::sim

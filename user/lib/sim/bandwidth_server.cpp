@@ -1,22 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/bandwidth_server.hpp"
 
-#include <algorithm>
 #include <cmath>
 
 namespace ds::sim {
-namespace {
 
-constexpr uint64_t ps = 1000;  // in a ns
-
-}  // namespace
-
-uint64_t BandwidthServer::serve(uint64_t now, uint64_t bytes) {
-    auto service = static_cast<uint64_t>(std::llround(static_cast<double>(bytes) * ps_per_byte_));
-
-    busy_until_ps_ = std::max(now * ps, busy_until_ps_) + service;
-    busy_ps_ += service;
-    return (busy_until_ps_ + ps - 1) / ps;
+void BandwidthServer::set_bytes(uint64_t bytes) {
+    last_bytes_ = bytes;
+    last_service_ps_ =
+        static_cast<uint64_t>(std::llround(static_cast<double>(bytes) * ps_per_byte_));
 }
 
 double BandwidthServer::utilisation(uint64_t now) {

@@ -10,5 +10,6 @@ extern "C" {
 #include <tokencache/fetch.h>
 #include <tokencache/inline.h>
 #include <tokencache/policy.h>
+#include <tokencache/table.h>
 #include <tokencache/tune.h>
 }

@@ -10,6 +10,7 @@ namespace {
 
 constexpr uint64_t write_stream = 1;
 constexpr uint64_t tick_uses = 64, progress_requests = 1 << 14;
+constexpr size_t ahead = 8;  // requests, in which memory has time to answer
 
 ds_policy_mode mode_of(const std::string &policy) {
     return policy == "literal-001"    ? DS_POLICY_LITERAL_001
@@ -81,7 +82,7 @@ Engine::Engine(const Trace &trace, const RunOptions &options, EventLog *events)
 
 // Whoever is not created by its first request has always been there.
 void Engine::begin_objects() {
-    std::vector<bool> seen(trace_.uniques), created(trace_.uniques);
+    std::vector<uint8_t> seen(trace_.uniques), created(trace_.uniques);
     uint32_t unseen = trace_.uniques;
 
     if (!options_.classes.only_tokens()) {
@@ -107,8 +108,66 @@ void Engine::begin_objects() {
             token_of(object);
 }
 
+[[gnu::always_inline]] inline void Engine::access(const Ask &ask, uint64_t now) {
+    uint32_t token = token_of(ask.object);
+    u64 word = 0;
+
+    if (cache_->table.blocking) {
+        ds_token_find(&cache_->table, token, &word);
+        if (ds_word_is_moving(word)) {
+            result_.found[ds_word_tier(word)]++;
+            wait(ask, change_of(token));
+            return;
+        }
+    }
+    if (batch_) {
+        access_batched(ask, token, now);
+        return;
+    }
+    unsigned tier = touch(token, ask.write);
+    result_.found[tier]++;
+    if (tier != 1 && promote(token, now) && cache_->table.blocking)
+        wait(ask, change_of(token), true);
+    else
+        serve(ask, tier, now);
+}
+
+[[gnu::always_inline]] inline void Engine::begin(uint32_t place, uint64_t now) {
+    Request request = trace_.requests[place];
+
+    if (now > BandwidthServer::most_ns)
+        throw Failure({EOVERFLOW, "The run takes more than 200 days of virtual time.",
+                       "Use shorter latencies, a higher rate, or a shorter trace."});
+    if (!request.access()) {
+        if (request.op == Operation::free)
+            end(request.id, now);
+        else
+            token_of(request.id);
+        arrivals_.done(now);
+        return;
+    }
+    bool write = options_.writes ? random_.below(100, write_stream, place) < *options_.writes
+                                 : request.op == Operation::write;
+    if (result_.accesses++ % tick_uses == 0)
+        tick(now);
+    access({now, request.id, write}, now);
+}
+
+// Of requests that come soon memory is asked for what they read first.
+inline void Engine::look_ahead(size_t place) {
+    if (place + 2 * ahead >= trace_.requests.size())
+        return;
+    __builtin_prefetch(&tokens_[trace_.requests[place + 2 * ahead].id]);
+    uint32_t token = tokens_[trace_.requests[place + ahead].id];
+    if (!token)
+        return;
+    __builtin_prefetch(ds_token_word(&cache_->table, token));
+    __builtin_prefetch(ds_token_home_of(&cache_->table, token));
+}
+
 RunResult Engine::run(std::atomic<uint64_t> *progress) {
     for (uint32_t place = 0; place < trace_.requests.size(); place++) {
+        look_ahead(place);
         uint64_t now = arrivals_.next();
         for (; !agenda_.empty() && agenda_.front().time <= now; now = arrivals_.next())
             happen();
@@ -133,62 +192,8 @@ RunResult Engine::run(std::atomic<uint64_t> *progress) {
     return std::move(result_);
 }
 
-void Engine::begin(uint32_t place, uint64_t now) {
-    Request request = trace_.requests[place];
-
-    if (now > BandwidthServer::most_ns)
-        throw Failure({EOVERFLOW, "The run takes more than 200 days of virtual time.",
-                       "Use shorter latencies, a higher rate, or a shorter trace."});
-    if (!request.access()) {
-        if (request.op == Operation::free)
-            end(request.id, now);
-        else
-            token_of(request.id);
-        arrivals_.done(now);
-        return;
-    }
-    bool write = options_.writes ? random_.below(100, write_stream, place) < *options_.writes
-                                 : request.op == Operation::write;
-    if (result_.accesses++ % tick_uses == 0)
-        tick(now);
-    access({now, request.id, write}, now);
-}
-
-void Engine::access(const Ask &ask, uint64_t now) {
-    uint32_t token = token_of(ask.object);
-    u64 word = 0;
-
-    if (cache_->table.blocking) {
-        ds_token_find(&cache_->table, token, &word);
-        if (ds_word_is_moving(word)) {
-            result_.found[ds_word_tier(word)]++;
-            wait(ask, change_of(token));
-            return;
-        }
-    }
-    if (batch_) {
-        access_batched(ask, token, now);
-        return;
-    }
-    unsigned tier = touch(token, ask.write);
-    result_.found[tier]++;
-    if (tier != 1 && promote(token, now) && cache_->table.blocking)
-        wait(ask, change_of(token), true);
-    else
-        serve(ask, tier, now);
-}
-
-// Uses the token as the module does. Returns the tier in which it is.
-unsigned Engine::touch(uint32_t token, bool write) {
-    struct ds_token_pack pack;
-    int tier = ds_cache_look(cache_.get(), token, &pack);
-
-    if (write && tier > 0)
-        if (int rc = ds_token_add_posted(&cache_->table, token, 1); rc)
-            tier = rc;
-    if (tier < 0)
-        throw refused(tier, "a token that lives");
-    return static_cast<unsigned>(tier);
+void Engine::refuse_token(int rc) {
+    throw refused(rc, "a token that lives");
 }
 
 unsigned Engine::tier_of(uint32_t token) {
@@ -196,20 +201,6 @@ unsigned Engine::tier_of(uint32_t token) {
 
     ds_token_find(&cache_->table, token, &word);
     return ds_word_tier(word);
-}
-
-void Engine::serve(const Ask &ask, unsigned tier, uint64_t now) {
-    uint64_t done = model_.access(tier, ask.write, bytes_of(ask.object), now);
-
-    if (tier == 3)
-        host_ns_ += done - now;
-    served(ask, done);
-}
-
-void Engine::served(const Ask &ask, uint64_t done) {
-    result_.times.record(done - ask.start);
-    result_.virtual_ns = std::max(result_.virtual_ns, done);
-    arrivals_.done(done);
 }
 
 // @p used: it has used the token, and only waits for what it brings about.
@@ -227,7 +218,7 @@ void Engine::wait(const Ask &ask, uint32_t change, bool used) {
     result_.waits++;
 }
 
-uint32_t Engine::token_of(uint32_t object) {
+uint32_t Engine::make_token(uint32_t object) {
     // Of all types the one that has a field to write to.
     static const ds_token_desc desc = [] {
         ds_token_desc d{};
@@ -237,14 +228,12 @@ uint32_t Engine::token_of(uint32_t object) {
     }();
     uint32_t &token = tokens_[object];
 
-    if (token)
-        return token;
     if (int rc = ds_token_create(&cache_->table, &desc, &token); rc)
         throw refused(rc, "a token for another object");
     uint32_t index = ds_token_index(token);
     if (index >= objects_.size()) {
-        objects_.resize(index + 1);
-        changes_of_.resize(index + 1, none);
+        objects_.resize(index + DS_TOKEN_PAGE);
+        changes_of_.resize(index + DS_TOKEN_PAGE, none);
     }
     objects_[index] = object;
     return token;

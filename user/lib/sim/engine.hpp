@@ -123,21 +123,27 @@ private:
         uint64_t order;   // of equal times
         uint32_t change;  // none: the timer of the batch; or the mailbox's
 
-        bool operator>(const Event &other) const {
-            return time != other.time ? time > other.time : order > other.order;
-        }
+        // Without a branch, which would be a guess.
+        bool operator>(const Event &other) const { return key() > other.key(); }
+        unsigned __int128 key() const { return static_cast<unsigned __int128>(time) << 64 | order; }
     };
 
     // engine.cpp: requests
     void begin_objects();
+    void look_ahead(size_t place);
     void begin(uint32_t place, uint64_t now);
     void access(const Ask &ask, uint64_t now);
     unsigned touch(uint32_t token, bool write);
+    [[noreturn]] static void refuse_token(int rc);
     unsigned tier_of(uint32_t token);
     void serve(const Ask &ask, unsigned tier, uint64_t now);
     void served(const Ask &ask, uint64_t done);
     void wait(const Ask &ask, uint32_t change, bool used = false);
-    uint32_t token_of(uint32_t object);
+    uint32_t token_of(uint32_t object) {
+        uint32_t token = tokens_[object];
+        return token ? token : make_token(object);
+    }
+    uint32_t make_token(uint32_t object);
     void end(uint32_t object, uint64_t now);
     void tick(uint64_t now);
     void tell_load(uint64_t now);
@@ -151,16 +157,19 @@ private:
     void copy_at(uint64_t time, uint32_t number, uint64_t now);
     void copy(uint32_t number, uint64_t now);
     void arrive(uint32_t number, uint64_t now);
-    bool is_void(const ds_cache_move &move);
     bool is_written_to(const Change &change);
     uint64_t copy_again(Change &change, uint64_t now);
     void give_up(uint32_t number, uint64_t now);
     void finish(uint32_t number, uint64_t now);
     void wake(uint32_t waiters, uint64_t now);
-    uint32_t new_change();
+    uint32_t spare_change();
     void start(uint32_t number);
     void schedule(uint64_t time, uint32_t change);
-    void log(uint64_t now, EventLog::Move what, uint32_t token, unsigned from, unsigned to);
+    void log(uint64_t now, EventLog::Move what, uint32_t token, unsigned from, unsigned to) {
+        if (events_)
+            log_move(now, what, token, from, to);
+    }
+    void log_move(uint64_t now, EventLog::Move what, uint32_t token, unsigned from, unsigned to);
     uint32_t &change_of(uint32_t token) { return changes_of_[ds_token_index(token)]; }
 
     // engine_batch.cpp: misses that are fetched together
@@ -174,7 +183,8 @@ private:
 
     uint32_t bytes_of(uint32_t object) const { return class_of(object).bytes; }
     uint32_t bytes_of_token(uint32_t token) const {
-        return bytes_of(objects_[ds_token_index(token)]);
+        return classes_.empty() ? entry_classes[0].bytes
+                                : bytes_of(objects_[ds_token_index(token)]);
     }
     const EntryClass &class_of(uint32_t object) const {
         return entry_classes[classes_.empty() ? 0 : classes_[object]];
@@ -215,5 +225,31 @@ private:
     Load load_then_;
     uint64_t host_ns_ = 0;  // that accesses to L3 and expands were under way
 };
+
+// Uses the token, of which nobody reads what it says. Returns the tier in which it is.
+inline unsigned Engine::touch(uint32_t token, bool write) {
+    int tier = ds_cache_touch(cache_.get(), token);
+
+    if (write && tier > 0)
+        if (int rc = ds_token_add_posted(&cache_->table, token, 1); rc)
+            tier = rc;
+    if (tier < 0)
+        refuse_token(tier);
+    return static_cast<unsigned>(tier);
+}
+
+inline void Engine::serve(const Ask &ask, unsigned tier, uint64_t now) {
+    uint64_t done = model_.access(tier, ask.write, bytes_of(ask.object), now);
+
+    if (tier == 3)
+        host_ns_ += done - now;
+    served(ask, done);
+}
+
+inline void Engine::served(const Ask &ask, uint64_t done) {
+    result_.times.record(done - ask.start);
+    result_.virtual_ns = std::max(result_.virtual_ns, done);
+    arrivals_.done(done);
+}
 
 }  // namespace ds::sim

@@ -93,8 +93,8 @@ int Batch::install(const ds_batch_item &item) {
     uint32_t number = engine.begin_change(item.token);
     if (number == Engine::none)
         return -EPERM;
-    engine.changes_[number].fetched = fetched_;
     engine.start(number);
+    engine.changes_[number].fetched = fetched_;
     engine.copy_at(engine.send_away(engine.changes_[number], now_), number, now_);
     return 0;
 }

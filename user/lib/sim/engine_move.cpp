@@ -55,13 +55,11 @@ bool Engine::promote(uint32_t token, uint64_t now) {
 
 // What the core wants to be moved after a miss; none if nothing.
 uint32_t Engine::begin_change(uint32_t token) {
-    uint32_t number = new_change();
-    int rc = ds_cache_miss_begin(cache_.get(), token, &changes_[number].moves);
+    uint32_t number = spare_change();
 
-    if (rc == 0)
-        return number;
-    free_changes_.push_back(number);
-    return none;
+    if (ds_cache_miss_begin(cache_.get(), token, &changes_[number].moves))
+        return none;
+    return number;
 }
 
 // Document 001: L1 is left when idle, too, and L2 if there is no room besides.
@@ -73,20 +71,20 @@ void Engine::demote_idle(uint64_t now) {
     for (unsigned tier = 1; tier <= 2; tier++) {
         if (tier == 1 ? l1_slot == DS_POLICY_NONE : l2_slot == DS_L2_NONE)
             continue;
-        uint32_t number = new_change();
+        uint32_t number = spare_change();
         Change &change = changes_[number];
+        change.moves.count = change.moves.again = 0;
         int rc = tier == 1 ? ds_change_vacate(cache, &change.moves, l1_slot)
                            : ds_change_add(cache, &change.moves,
                                            ds_l2_slot_of(&cache->table.l2, l2_slot)->token, 3, 0);
         if (rc || !change.moves.count) {
             ds_change_end(cache, &change.moves, rc);
-            free_changes_.push_back(number);
             continue;
         }
-        change.idle = true;
         if (tier == 1)
             ds_policy_forget(&cache->policy, l1_slot);
         start(number);
+        change.idle = true;
         copy_at(send_away(change, now), number, now);
     }
 }
@@ -169,17 +167,10 @@ void Engine::arrive(uint32_t number, uint64_t now) {
     free_changes_.push_back(number);
 }
 
-// Has its token been written to since it was copied?
-bool Engine::is_void(const ds_cache_move &move) {
-    u64 word = 0;
-
-    return ds_token_find(&cache_->table, move.move.token, &word) ||
-           !ds_word_same(word, move.move.word);
-}
-
 bool Engine::is_written_to(const Change &change) {
-    return std::ranges::any_of(moves_of(change.moves),
-                               [this](const ds_cache_move &move) { return is_void(move); });
+    return std::ranges::any_of(moves_of(change.moves), [this](const ds_cache_move &move) {
+        return ds_move_is_void(&cache_->table, &move.move);
+    });
 }
 
 // Returns when it will have been copied.
@@ -187,7 +178,7 @@ uint64_t Engine::copy_again(Change &change, uint64_t now) {
     uint64_t until = now;
 
     for (ds_cache_move &move : moves_of(change.moves)) {
-        if (!is_void(move))
+        if (!ds_move_is_void(&cache_->table, &move.move))
             continue;
         ds_move_copy(&cache_->table, &move.move);
         result_.copies++;
@@ -225,7 +216,8 @@ void Engine::finish(uint32_t number, uint64_t now) {
             move.move.token, move.from, move.move.to);
     }
     result_.virtual_ns = std::max(result_.virtual_ns, now);
-    wake(std::exchange(change.waiters, none), now);
+    if (change.waiters != none)
+        wake(std::exchange(change.waiters, none), now);
 }
 
 // In the order in which they came.
@@ -246,27 +238,25 @@ void Engine::wake(uint32_t waiters, uint64_t now) {
     }
 }
 
-uint32_t Engine::new_change() {
-    uint32_t number = static_cast<uint32_t>(changes_.size());
-
+// One that is nobody's until it starts.
+uint32_t Engine::spare_change() {
     if (free_changes_.empty()) {
+        free_changes_.push_back(static_cast<uint32_t>(changes_.size()));
         changes_.emplace_back();
-    } else {
-        number = free_changes_.back();
-        free_changes_.pop_back();
     }
-    Change &change = changes_[number];
-    change.moves.count = change.moves.again = 0;
-    change.waiters = none;
-    change.fetched = change.away = 0;
-    change.tries = 0;
-    change.idle = change.copied = change.over = false;
-    return number;
+    return free_changes_.back();
 }
 
 // Whoever asks for one of its tokens finds it.
 void Engine::start(uint32_t number) {
-    for (const ds_cache_move &move : moves_of(changes_[number].moves))
+    Change &change = changes_[number];
+
+    free_changes_.pop_back();
+    change.waiters = none;
+    change.fetched = change.away = 0;
+    change.tries = 0;
+    change.idle = change.copied = change.over = false;
+    for (const ds_cache_move &move : moves_of(change.moves))
         change_of(move.move.token) = number;
 }
 
@@ -275,9 +265,8 @@ void Engine::schedule(uint64_t time, uint32_t change) {
     std::ranges::push_heap(agenda_, std::greater());
 }
 
-void Engine::log(uint64_t now, EventLog::Move what, uint32_t token, unsigned from, unsigned to) {
-    if (!events_)
-        return;
+void Engine::log_move(uint64_t now, EventLog::Move what, uint32_t token, unsigned from,
+                      unsigned to) {
     uint32_t object = objects_[ds_token_index(token)];
     events_->move(now, what, trace_.keys.empty() ? object : trace_.keys[object], from, to);
 }

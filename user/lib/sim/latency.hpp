@@ -23,11 +23,11 @@ public:
     /// medians: beyond it, the mean is a matter of events too rare for a simulation to meet.
     static Result<Latency> lognormal(uint64_t median_ns, uint64_t p99_ns);
 
-    /// In ns: the same each time for the same (random's seed, @p stream, @p place). A log-normal
-    /// one is taken from a table of quantiles, 1,024 of all and 1,024 of the slowest 1,024th, with
-    /// straight lines between them; what is rarer than one in two million is cut off.
-    uint64_t draw(const Random &random, uint64_t stream, uint64_t place) const {
-        return quantiles_.empty() ? median_ns_ : between(random.bits(stream, place));
+    /// In ns: the same each time for the same stream and @p place. A log-normal one is taken from a
+    /// table of quantiles, 1,024 of all and 1,024 of the slowest 1,024th, with straight lines
+    /// between them; what is rarer than one in two million is cut off.
+    uint64_t draw(const Random::Stream &stream, uint64_t place) const {
+        return quantiles_.empty() ? median_ns_ : between(stream.bits(place));
     }
 
     uint64_t median_ns() const { return median_ns_; }

@@ -12,7 +12,22 @@ public:
     explicit Random(uint64_t seed) : key_(mix(seed)) {}
 
     /// 64 random bits, the same each time for the same (seed, stream, place).
-    uint64_t bits(uint64_t stream, uint64_t place) const { return mix(mix(key_ + stream) + place); }
+    uint64_t bits(uint64_t stream, uint64_t place) const {
+        return this->stream(stream).bits(place);
+    }
+
+    /// The numbers of one stream, in which a place takes half the time.
+    class Stream {
+    public:
+        uint64_t bits(uint64_t place) const { return mix(key_ + place); }
+
+    private:
+        friend class Random;
+        explicit Stream(uint64_t key) : key_(key) {}
+
+        uint64_t key_;
+    };
+    Stream stream(uint64_t number) const { return Stream(mix(key_ + number)); }
 
     /// Uniform in [0, 1).
     double uniform(uint64_t stream, uint64_t place) const {

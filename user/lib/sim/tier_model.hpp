@@ -35,7 +35,7 @@ class TierModel {
 public:
     TierModel(const TierTimes &times, uint64_t seed)
         : times_(times.latencies),
-          random_(seed),
+          random_(Random(seed).stream(0)),
           cxl_{BandwidthServer(times.cxl_bytes_per_ns)},
           pcie_{BandwidthServer(times.pcie_bytes_per_ns)} {}
 
@@ -70,10 +70,10 @@ public:
 private:
     static constexpr uint64_t saturated_ns = 1000;
 
-    uint64_t draw(const Latency &latency) { return latency.draw(random_, 0, drawn_++); }
+    uint64_t draw(const Latency &latency) { return latency.draw(random_, drawn_++); }
 
     Latencies times_;
-    Random random_;
+    Random::Stream random_;
     uint64_t drawn_ = 0;
     Link cxl_, pcie_;
 };
