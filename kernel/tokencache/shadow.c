@@ -315,7 +315,7 @@ static bool ds_shadow_is_better(struct ds_shadow *s, u32 a, u32 b, u64 extra)
 /* No lead is so large that it takes long to be lost. */
 static void ds_shadow_bound(struct ds_shadow *s, u32 rule)
 {
-	u32 most = (s->size * DS_SHADOW_ONE / 8) << s->changes, i, lead, *apart;
+	u32 most = (s->size * DS_SHADOW_ONE / 4) << s->changes, i, lead, *apart;
 
 	for (i = 0; i < DS_RULES; i++) {
 		if (s->hits[rule] <= s->hits[i] + most)

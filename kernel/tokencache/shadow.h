@@ -21,8 +21,8 @@
  * A rule replaces the one in use if it hit more often by 3 and by more than chance:
  * by the square root of 7 times the accesses where both differed. Older accesses
  * count less: half after 14 times as many samples as a miniature has entries. So
- * rules that are nearly as good do not take turns. No rule is ahead by more than an
- * eighth of as many accesses as a miniature has entries, so that it loses its lead
+ * rules that are nearly as good do not take turns. No rule is ahead by more than a
+ * quarter of as many accesses as a miniature has entries, so that it loses its lead
  * soon when the load changes. But in a loop rules hit in turn, each in its part of the
  * loop, however good they are: each change of the rule doubles that lead, up to 16
  * times; it is halved again when there was none for 64 judgements.
