@@ -10,7 +10,8 @@
 #define DS_TRIAL_BAND		24u	/* of the misses or hits one is what makes a difference */
 #define DS_TRIAL_TRIFLE		512u	/* of the uses one is too little for a difference */
 #define DS_TRIAL_SETTLED	10	/* intervals, after which a change takes more */
-#define DS_TRIAL_CHANCE		30u	/* 5.5 standard deviations, squared; 6.7 once settled */
+#define DS_TRIAL_RAISE		16u	/* 4 standard deviations, squared; 4.9 once settled */
+#define DS_TRIAL_LOWER		30u	/* 5.5; 6.7 */
 
 const u8 ds_trial_thresholds[DS_TRIALS] = { 1, 2, 3, 4, 6, 8, 10, 12, 16, 24, 32, 64, 128 };
 
@@ -187,18 +188,26 @@ void ds_trials_use(struct ds_trials *t, u32 index)
 	t->steady = 0;
 }
 
+/* It leads. */
+static bool ds_trials_is_chance(const struct ds_trials *t, u32 index)
+{
+	const struct ds_trial *m = &t->trials[index];
+	u64 chance = index > t->used ? DS_TRIAL_RAISE : DS_TRIAL_LOWER;
+
+	if (t->steady > DS_TRIAL_SETTLED)
+		chance = chance * 3 / 2;
+	return (u64)m->lead * (u32)m->lead <= chance * m->apart;
+}
+
 u32 ds_trials_best(const struct ds_trials *t)
 {
 	s32 most = (s32)(min(t->missed, t->hits) / DS_TRIAL_BAND);
-	u64 chance = t->steady <= DS_TRIAL_SETTLED ? DS_TRIAL_CHANCE : DS_TRIAL_CHANCE * 3 / 2;
 	u32 i, best = t->used;
 
 	for (i = 0; t->trials && i < DS_TRIALS; i++) {
-		const struct ds_trial *m = &t->trials[i];
-
-		if (m->lead <= most || (u64)m->lead * (u32)m->lead <= chance * m->apart)
+		if (t->trials[i].lead <= most || ds_trials_is_chance(t, i))
 			continue;
-		most = m->lead;
+		most = t->trials[i].lead;
 		best = i;
 	}
 	return best;

@@ -9,9 +9,13 @@
  *
  * Each is compared with the miniature of the threshold in use, on the same uses. One is
  * better if by a 24th of the misses or of the hits, whichever are fewer, and by more than
- * chance: by 5.5 times the square root of the uses where both differed, or by 6.7 times if
- * nothing has changed for ten intervals. Older ones count half in each interval. So
- * thresholds that are nearly as good do not take turns.
+ * chance, which is so many times the square root of the uses where both differed:
+ *
+ *	a higher one	4, or 4.9 if nothing has changed for ten intervals
+ *	a lower one	5.5, or 6.7
+ *
+ * A higher one leaves what is there where it is, a lower one drives out what was kept. Older
+ * uses count half in each interval. So thresholds that are nearly as good do not take turns.
  *
  * Searches are linear; there are at most DS_TRIAL_MAX entries, and of a large cache few
  * uses are in the sample. Not thread safe.

@@ -256,7 +256,7 @@ static void one_is_better_by_a_band(void **state)
 	assert_int_equal(ds_trials_best(&t), 0);
 	t.trials[5].lead = 101;
 	assert_int_equal(ds_trials_best(&t), 5);
-	t.trials[5].apart = 101 * 101 / 30;
+	t.trials[5].apart = 101 * 101 / 16;
 	assert_int_equal(ds_trials_best(&t), 5);
 	t.trials[5].apart++;
 	assert_int_equal(ds_trials_best(&t), 0);
@@ -287,18 +287,47 @@ static void what_has_stood_long_stays(void **state)
 	(void)state;
 	assert_int_equal(ds_trials_init(&t, CAPACITY, ~0u, true), 0);
 	for (i = 0; i <= 11; i++) {
-		t.trials[5].lead = 90;
-		t.trials[5].apart = 90 * 90 / 45;
+		t.trials[5].lead = 96;
+		t.trials[5].apart = 96 * 96 / 24;
 		assert_int_equal(ds_trials_best(&t), i <= 10 ? 5 : 0);
 		ds_trials_age(&t);
 	}
-	t.trials[5].lead = 90;
-	t.trials[5].apart = 90 * 90 / 45 - 1;
+	t.trials[5].lead = 96;
+	t.trials[5].apart = 96 * 96 / 24 - 1;
 	assert_int_equal(ds_trials_best(&t), 5);
 	ds_trials_use(&t, 5);
 	t.trials[0].lead = 90;
 	t.trials[0].apart = 90 * 90 / 45;
 	assert_int_equal(ds_trials_best(&t), 0);
+	ds_trials_destroy(&t);
+}
+
+/* Lowering a threshold drives out what it has kept. */
+static void raising_takes_less_than_lowering(void **state)
+{
+	struct ds_trials t;
+	u32 i;
+
+	(void)state;
+	assert_int_equal(ds_trials_init(&t, CAPACITY, ~0u, true), 0);
+	ds_trials_use(&t, 5);
+	t.trials[4].lead = 120;
+	t.trials[4].apart = 120 * 120 / 20;
+	assert_int_equal(ds_trials_best(&t), 5);
+	t.trials[6] = t.trials[4];
+	assert_int_equal(ds_trials_best(&t), 6);
+	t.trials[6].lead = 0;
+	t.trials[4].apart = 120 * 120 / 30;
+	assert_int_equal(ds_trials_best(&t), 5);
+	t.trials[4].apart--;
+	assert_int_equal(ds_trials_best(&t), 4);
+	for (i = 0; i <= 10; i++)
+		ds_trials_age(&t);
+	t.trials[4].lead = 120;
+	t.trials[4].apart = 120 * 120 / 45;
+	assert_int_equal(ds_trials_best(&t), 5);
+	t.trials[4].apart--;
+	assert_int_equal(ds_trials_best(&t), 4);
 	ds_trials_destroy(&t);
 }
 
@@ -311,6 +340,7 @@ int main(void)
 		TEST(who_is_in),
 		TEST(one_is_better_by_a_band),
 		TEST(what_has_stood_long_stays),
+		TEST(raising_takes_less_than_lowering),
 		TEST(as_good_as_the_best_fixed_one),
 		TEST(settles_and_stays),
 	};
