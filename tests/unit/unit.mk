@@ -26,7 +26,7 @@ endif
 unit_cppflags	= -Iuser/lib $(LIB_CPPFLAGS) -Ikernel -DUNIT_SOURCE_DIR='"$(CURDIR)"'
 unit_flags	= $(unit_cppflags) $(CPPFLAGS) -g -O2 -Wall -Wextra -Werror -MMD -MP -MF $@.d -MT $@ $(LIB_SANFLAGS)
 unit_libs	= -lcmocka -lcrypto -lpthread
-$(UNIT_DIR)/user_sim_%: unit_libs += $(SIM_LIBS)
+$(UNIT_DIR)/user_sim_% $(UNIT_DIR)/dsctl_%: unit_libs += $(SIM_LIBS)
 
 .PHONY: unit unit-run
 unit: $(unit_bin)
