@@ -291,25 +291,35 @@ static inline u32 *ds_shadow_pair(struct ds_shadow *s, u32 a, u32 b)
 	return &s->apart[b * (b - 1) / 2 + a];
 }
 
-/* Hits that the miniature of the rule in use has too many. LIRS does least harm all the same. */
-static u64 ds_shadow_excess(const struct ds_shadow *s, enum ds_rule rule)
+/* What one of two counts has more than the other, in 64ths, if it is more than chance. */
+static s64 ds_shadow_more(u32 a, u32 b)
 {
-	u64 excess = s->over > s->under ? s->over - s->under : 0;
-	u64 apart = (u64)s->over + s->under;
+	s64 more = (s64)a - b;
 
-	if (rule == DS_RULE_LIRS || excess * excess <= DS_SHADOW_TRUST * DS_SHADOW_ONE * apart)
+	if (more < 0 || (u64)(more * more) <= DS_SHADOW_TRUST * DS_SHADOW_ONE * ((u64)a + b))
 		return 0;
-	return excess;
+	return more;
+}
+
+/*
+ * Hits that the miniature of the rule in use has too many; less than 0 if they are too few. LIRS
+ * does least harm though its miniature may say too much.
+ */
+static s64 ds_shadow_excess(const struct ds_shadow *s, enum ds_rule rule)
+{
+	s64 excess = rule == DS_RULE_LIRS ? 0 : ds_shadow_more(s->over, s->under);
+
+	return excess - ds_shadow_more(s->under, s->over);
 }
 
 /* By more than chance. @extra: hits that @a has besides. */
-static bool ds_shadow_is_better(struct ds_shadow *s, u32 a, u32 b, u64 extra)
+static bool ds_shadow_is_better(struct ds_shadow *s, u32 a, u32 b, s64 extra)
 {
-	u64 hits = s->hits[a] + extra, more = hits - s->hits[b];
+	s64 more = (s64)s->hits[a] + extra - s->hits[b];
 	u64 apart = *ds_shadow_pair(s, min(a, b), max(a, b));
 
-	return hits >= s->hits[b] + 3 * DS_SHADOW_ONE &&
-		more * more > DS_SHADOW_CHANCE * DS_SHADOW_ONE * apart;
+	return more >= 3 * DS_SHADOW_ONE &&
+		(u64)(more * more) > DS_SHADOW_CHANCE * DS_SHADOW_ONE * apart;
 }
 
 /* No lead is so large that it takes long to be lost. */
@@ -366,7 +376,7 @@ static void ds_shadow_age(u32 *count)
 static enum ds_rule ds_shadow_judge(struct ds_shadow *s, enum ds_rule rule)
 {
 	enum ds_rule best = ds_shadow_best(s, rule);
-	u64 wrong = ds_shadow_excess(s, rule);
+	s64 wrong = ds_shadow_excess(s, rule);
 	bool change = ds_shadow_is_better(s, best, rule, wrong);
 	u32 i;
 
@@ -377,7 +387,7 @@ static enum ds_rule ds_shadow_judge(struct ds_shadow *s, enum ds_rule rule)
 	ds_shadow_age(&s->over);
 	ds_shadow_age(&s->under);
 	if (change) {
-		if (wrong)
+		if (wrong > 0)
 			ds_shadow_forget(s);
 		s->over = 0;
 		s->under = 0;

@@ -32,6 +32,8 @@
  * never. So it is told how the cache itself did. What the miniature of the rule in use
  * hit more often than the cache, if it is five standard deviations, counts for the
  * other rules, and what is known of all is forgotten when one of them takes its place.
+ * What the cache hit more often, because its working set fits and the sample does not fit
+ * into the miniature, counts for the rule in use.
  * Of those that are equal LIRS is taken, which does least harm, and is left only for
  * one whose miniature hits more often.
  *

@@ -495,6 +495,32 @@ static void lru_is_not_replaced_by_itself(void **state)
 	ds_shadow_destroy(&s);
 }
 
+/*
+ * Does LRU stay in use on a loop of which the sample is a little too long for a miniature? @fits:
+ * so is not the loop itself for the cache, which always hits.
+ */
+static bool lru_stays(bool fits)
+{
+	enum ds_rule rule = DS_RULE_LRU;
+	struct ds_shadow s;
+	u32 i;
+
+	assert_int_equal(ds_shadow_init(&s, 64), 0);
+	ds_shadow_set_guests(&s, 51);
+	for (i = 0; i < 64 * 100 && rule == DS_RULE_LRU; i++)
+		rule = ds_shadow_access(&s, ds_policy_hash(i % 70), rule, fits);
+	ds_shadow_destroy(&s);
+	return rule == DS_RULE_LRU;
+}
+
+/* A rule that does better than its miniature says is not left for one that does no better. */
+static void what_fits_stays(void **state)
+{
+	(void)state;
+	assert_true(lru_stays(true));
+	assert_false(lru_stays(false));
+}
+
 /* A rule in use is ahead by a quarter of a miniature's entries at most. */
 static void no_lead_is_large(void **state)
 {
@@ -576,6 +602,7 @@ int main(void)
 		TEST(used_twice_at_any_distance),
 		TEST(pinned_ones_stand_in_nobodys_way),
 		TEST(lru_is_not_replaced_by_itself),
+		TEST(what_fits_stays),
 		TEST(no_lead_is_large),
 		TEST(settles_after_a_change),
 		TEST(shadow_hears_of_hits),
