@@ -6,7 +6,7 @@
  * What was used since it was queued is found out at the head, where it goes on to
  * where it belongs. Pinned ones go aside there, to a ring of their own: each call looks at
  * some of those, and takes one back if it is no longer pinned. No call takes more than 128
- * such steps.
+ * such steps, of which each looks at eight slots at most.
  */
 #ifndef DS_TOKENCACHE_POLICY_QUEUE_H
 #define DS_TOKENCACHE_POLICY_QUEUE_H

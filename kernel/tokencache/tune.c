@@ -22,7 +22,7 @@ const struct ds_param ds_tune_params[DS_TUNE_PARAMS] = {
 	[DS_HEAT_SAMPLING] = { "HEAT_SAMPLING", 1, DS_SKETCH_MOST, DS_POLICY_HEAT_SAMPLING, false },
 };
 
-static u64 get(const struct ds_policy_params *params, u32 which)
+static u64 param_get(const struct ds_policy_params *params, u32 which)
 {
 	switch (which) {
 	case DS_PROMOTE_TO_L1_THRESHOLD:
@@ -73,7 +73,7 @@ u64 ds_tune_normal(const struct ds_policy *p, u32 which)
 	struct ds_policy_params normal;
 
 	ds_policy_001_normal(&normal, p->capacity, p->base && p->base->adaptive);
-	return get(&normal, which);
+	return param_get(&normal, which);
 }
 
 u64 ds_tune_get(struct ds_cache *c, u32 which)
@@ -83,7 +83,7 @@ u64 ds_tune_get(struct ds_cache *c, u32 which)
 	if (!c->policy.base)
 		return ds_tune_normal(&c->policy, which);
 	ds_spin_lock(&c->lock);
-	value = get(&c->policy.base->params, which);
+	value = param_get(&c->policy.base->params, which);
 	ds_spin_unlock(&c->lock);
 	return value;
 }

@@ -82,11 +82,13 @@ $(lib_obj)/%.o: %.c
 	$(CC) -std=gnu11 $(lib_cppflags) $(CPPFLAGS) $(lib_cflags) $(LIB_SANFLAGS) $(CFLAGS) -c -o $@ $<
 
 $(sim_parts): private lib_cppflags += -DDS_ALONE
-$(sim_parts): private CFLAGS += -O3
-$(sim_parts): private CXXFLAGS += -O3
+# Optimised at link time they would be objects whose names objcopy does not know.
+$(sim_parts): private override CFLAGS += $(if $(SAN),,-O3) -fno-lto
+$(sim_parts): private override CXXFLAGS += $(if $(SAN),,-O3) -fno-lto
+# The address sanitizer has a name of its own for each variable.
 $(sim_o): $(sim_parts)
-	$(LD) -r -o $@ $^
-	$(OBJCOPY) --wildcard --localize-symbol='ds_*' $@
+	$(CXX) -r -nostdlib -o $@.all $^
+	$(OBJCOPY) --wildcard --localize-symbol='ds_*' --localize-symbol='__odr_asan.ds_*' $@.all $@
 
 $(LIB_CORE): $(core_o)
 $(LIB_NETLINK): $(netlink_o)

@@ -26,4 +26,5 @@
 #include <tokencache/tick.c>
 #include <tokencache/token.c>
 #include <tokencache/trial.c>
+#include <tokencache/tune.c>
 #include <tokencache/wide.c>
