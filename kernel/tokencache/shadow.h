@@ -33,7 +33,8 @@
  * hit more often than the cache, if it is five standard deviations, counts for the
  * other rules, and what is known of all is forgotten when one of them takes its place.
  * What the cache hit more often, because its working set fits and the sample does not fit
- * into the miniature, counts for the rule in use.
+ * into the miniature, counts for the rule in use; beyond the lead that a rule may have, so
+ * such a rule is left late if the working set fits no more.
  * Of those that are equal LIRS is taken, which does least harm, and is left only for
  * one whose miniature hits more often.
  *
