@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "pool/scratch.hpp"
-
 namespace ds::pool {
 namespace {
 
@@ -60,15 +58,14 @@ uint64_t ClientTable::word_of(Owner owner) {
     return held_bit | uint64_t{owner.client} << client_shift | free_word(owner.incarnation);
 }
 
-int ClientTable::load(std::vector<Entry> &entries) const {
-    Scratch scratch(space_, timeout_ms_);
-    if (int rc = scratch.open(); rc < 0)
+int ClientTable::load(std::vector<Entry> &entries) {
+    if (int rc = scratch_.open(); rc < 0)
         return rc;
     uint64_t length = bytes(space_->info);
     std::vector<uint64_t> table(length / sizeof(uint64_t));
     for (uint64_t done = 0; done < length; done += Scratch::bytes) {
         uint64_t n = std::min(Scratch::bytes, length - done);
-        if (int rc = scratch.read(address(space_->info) + done, &table[done / 8], n); rc < 0)
+        if (int rc = scratch_.read(address(space_->info) + done, &table[done / 8], n); rc < 0)
             return rc;
     }
     entries.clear();
@@ -80,18 +77,17 @@ int ClientTable::load(std::vector<Entry> &entries) const {
 // The two words come in no order, so they are read until they are the same twice. A
 // place goes before its number is free, so one that was there before and after the
 // word was read is of the holder that the word names.
-int ClientTable::load(uint32_t client, Entry &entry) const {
-    Scratch scratch(space_, timeout_ms_);
+int ClientTable::load(uint32_t client, Entry &entry) {
     if (client == 0 || client >= bytes(space_->info) / entry_bytes)
         return -EINVAL;
-    if (int rc = scratch.open(); rc < 0)
+    if (int rc = scratch_.open(); rc < 0)
         return rc;
     Entry before;
     entry = {};
     do {
         before = entry;
         uint64_t words[2];
-        if (int rc = scratch.read(word_address(client), words, sizeof(words)); rc < 0)
+        if (int rc = scratch_.read(word_address(client), words, sizeof(words)); rc < 0)
             return rc;
         entry = {.word = words[0], .place = words[1]};
     } while (entry != before);

@@ -19,7 +19,7 @@
 #include <ds/layout.h>
 #include <ds/fabric.hpp>
 
-struct ds_space;
+#include "pool/scratch.hpp"
 
 namespace ds::pool {
 
@@ -30,7 +30,7 @@ public:
 
     /// @p timeout_ms: longest wait of an access, 0 for that of @p space.
     explicit ClientTable(ds_space *space, uint32_t timeout_ms = 0)
-        : space_(space), timeout_ms_(timeout_ms) {}
+        : space_(space), timeout_ms_(timeout_ms), scratch_(space, timeout_ms) {}
 
     struct Entry {
         uint64_t word;
@@ -40,11 +40,11 @@ public:
     static constexpr uint64_t barred = ~uint64_t{0};
 
     /// The entries of all numbers; the number is the index, 0 is not used.
-    int load(std::vector<Entry> &entries) const;
+    int load(std::vector<Entry> &entries);
 
     /// The entry of one number, its two words of one moment. -EINVAL: there is no such
     /// number.
-    int load(uint32_t client, Entry &entry) const;
+    int load(uint32_t client, Entry &entry);
 
     /// Claims the number if its entry is still @p entry. -EAGAIN: it is not.
     int claim(uint32_t client, const Entry &entry, fabric::Owner &owner) const;
@@ -69,6 +69,7 @@ private:
 
     ds_space *space_;
     uint32_t timeout_ms_;
+    Scratch scratch_;  // made by the first load()
 };
 
 }  // namespace ds::pool

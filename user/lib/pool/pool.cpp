@@ -71,9 +71,9 @@ int is_gone(ds_space *space, Owner owner, uint64_t place) {
 }
 
 // Retires the holder of a number if his process is gone.
-int retire_dead(ds_space *space, uint32_t client) {
+int retire_dead(ds_space *space, ClientTable &table, uint32_t client) {
     ClientTable::Entry entry;
-    if (int rc = ClientTable(space).load(client, entry); rc < 0)
+    if (int rc = table.load(client, entry); rc < 0)
         return rc;
     if (!ClientTable::held(entry.word))
         return 0;
@@ -87,12 +87,13 @@ int retire_dead(ds_space *space, uint32_t client) {
 
 // Retires all whose process is gone.
 int sweep(ds_space *space) {
+    ClientTable table(space);
     std::vector<ClientTable::Entry> entries;
-    if (int rc = ClientTable(space).load(entries); rc < 0)
+    if (int rc = table.load(entries); rc < 0)
         return rc;
     for (uint32_t client = 1; client < entries.size(); client++)
         if (ClientTable::held(entries[client].word))
-            if (int rc = retire_dead(space, client); rc < 0)
+            if (int rc = retire_dead(space, table, client); rc < 0)
                 return rc;
     return 0;
 }

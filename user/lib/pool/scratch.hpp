@@ -23,8 +23,10 @@ public:
     uint32_t timeout_ms() const { return timeout_ms_; }
     void set_timeout(uint32_t timeout_ms) { timeout_ms_ = timeout_ms; }
 
-    /// Makes it. 0 or a negative errno.
+    /// Makes it, if it is not made yet. 0 or a negative errno.
     int open() {
+        if (buffer_)
+            return 0;
         fabric::BufferInfo info{};
         if (int rc = space_->engine->fabric().create_buffer(bytes, -1, info); rc < 0)
             return rc;
