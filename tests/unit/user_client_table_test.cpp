@@ -24,13 +24,13 @@ using local::Formatted;
 struct Stepper : Client {
     explicit Stepper(const std::string &path) : Client(path), table(space) {}
 
-    ClientTable::Entry entry(uint32_t client) const {
+    ClientTable::Entry entry(uint32_t client) {
         ClientTable::Entry entry;
         assert_int_equal(table.load(client, entry), 0);
         return entry;
     }
 
-    Owner claim(uint32_t client) const {
+    Owner claim(uint32_t client) {
         Owner owner{};
         assert_int_equal(table.claim(client, entry(client), owner), 0);
         return owner;
