@@ -21,10 +21,10 @@
 
 /* ---- lists ---- */
 
-/* Of S3FIFO, of either kind. */
+/* Of S3FIFO, of either kind. Rounded: of few entries one is much of what main has. */
 static inline u32 ds_shadow_staging(u32 size, enum ds_shadow_list staging)
 {
-	return max(size * (staging == DS_SHADOW_STAGING ? 18 : 5) / 100, 1u);
+	return max((size * (staging == DS_SHADOW_STAGING ? 18 : 5) + 50) / 100, 1u);
 }
 
 static inline u32 ds_shadow_ghost(u32 size, enum ds_shadow_list ghost)
