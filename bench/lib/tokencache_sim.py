@@ -24,7 +24,8 @@ LARGE = ("orm-busy.trace.xz", "OLTP.lis.zst")
 THRESHOLDS = (1, 2, 3, 4, 6, 8, 12, 16, 32, 64, 128)  # PROMOTE_TO_L1_THRESHOLD
 POWERS = ":".join(str(1 << i) for i in range(8))  # of PROMOTE_TO_L2_THRESHOLD in pairs
 PAIR_TIERS = ((512, 0), (512, 4), (2048, 16))  # entries of L1, pages of L2
-MADE = (("loop", 560), ("loop", 700), ("loop", 1500), ("loop", 3000), ("zipf", 20000), ("phases", 2000), ("mixture", 5000))  # objects
+MADE = (("loop", 560), ("loop", 700), ("loop", 1500), ("loop", 3000), ("zipf", 20000), ("phases", 2000, "--phases", "4"),
+        ("mixture", 5000))  # objects
 SETTLED = 10  # intervals
 SMALLEST = 64  # entries for which a curve matters
 
@@ -49,7 +50,7 @@ def regrets(report, traces, what, *options):
     """Against the best reference of each cell, and over all cells that count."""
     answer, command = ask("compare", *traces, *options, "--policy", ",".join((*REFERENCES, "ds")))
     if what:
-        command = f"dsctl sim compare, {len(traces)} {what}loads (bench/lib/tokencache_made.py)"
+        command = f"dsctl sim compare, {len(traces)} {what}loads (bench/lib)"
     cells = [cell for cell in answer["cells"] if cell["ranked"]]
     below = [regret(cell, REFERENCES) for cell in cells]
     rank = next(p["mean_rank"] for p in answer["policies"] if p["policy"] == "ds")
@@ -77,6 +78,32 @@ def hit_ratios(report, traces):
 def made_hit_ratios(report, scratch):
     """On loads that were made."""
     regrets(report, tokencache_made.write(pathlib.Path(scratch)), "made ", "--capacity", ",".join(map(str, tokencache_made.CAPACITIES)))
+
+
+def kinds():
+    """Kind, objects, requests and options of the loads for which `dsctl sim trace make` has a name."""
+    for objects in (1100, 1500, 2100, 4500, 9000, 20000, 70000):
+        yield "loop", objects, 700000
+    yield "scan", 700000, 700000
+    for objects, requests in ((5000, 300000), (100000, 700000)):
+        for alpha in ("0.6", "0.8", "0.99", "1.2"):
+            yield "zipf", objects, requests, "--alpha", alpha
+    for objects, requests in ((2000, 300000), (20000, 700000)):
+        for alpha in ("0.7", "0.99"):
+            for number in ("3", "10", "30"):
+                yield "phases", objects, requests, "--alpha", alpha, "--phases", number
+        for alpha in ("0.8", "0.99"):
+            for percent in ("10", "20", "50"):
+                yield "mixture", objects, requests, "--alpha", alpha, "--scans", percent
+    for objects in (300, 1000, 4096):
+        yield "fanout", objects, 300000
+        yield "fanout", objects, 300000, "--random"
+
+
+def hit_ratios_of_kinds(report, scratch):
+    """On the loads that the simulator makes."""
+    paths = [generated(scratch, *kind) for kind in kinds()]
+    regrets(report, paths, "generated ")
 
 
 def thresholds(report, traces):
@@ -185,11 +212,10 @@ def made(folder, objects):
     return path
 
 
-def generated(folder, kind, objects):
+def generated(folder, kind, objects, requests, *options):
     """A trace that the simulator makes."""
-    path = os.path.join(folder, f"{kind}-{objects}")
-    phases = ("--phases", "4") if kind == "phases" else ()
-    ask("trace", "make", path, "--kind", kind, "--objects", str(objects), "--requests", "600000", *phases)
+    path = os.path.join(folder, "-".join((kind, str(objects), *(word.lstrip("-") for word in options))))
+    ask("trace", "make", path, "--kind", kind, "--objects", str(objects), "--requests", str(requests), *options)
     return path
 
 
@@ -244,9 +270,10 @@ def run(options):
     with tempfile.TemporaryDirectory() as scratch:
         modes(report, made(scratch, one_in_a_hundred_moves))
         batches(report, made(scratch, clustered))
-        pairs(report, [generated(scratch, kind, objects) for kind, objects in MADE], "made ")
+        pairs(report, [generated(scratch, kind, objects, 600000, *options) for kind, objects, *options in MADE], "made ")
         settles(report, scratch)
     with tempfile.TemporaryDirectory() as scratch:
         made_hit_ratios(report, scratch)
+        hit_ratios_of_kinds(report, scratch)
     tiers(report, folder)
     return report.rows

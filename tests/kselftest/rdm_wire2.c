@@ -524,15 +524,19 @@ static void *flood(void *arg)
 TEST(a_flood_takes_nothing_from_another)
 {
 	struct rdm_space s = { .kind = DS_PACKET_HASH };
+	bool flooded = false;
 	pthread_t thread;
 	int fd, i, lost = 0;
 	uint64_t segment = start(&s, &fd), longest;
 
 	flooding = true;
 	ASSERT(!pthread_create(&thread, NULL, flood, OTHER));
-	for (i = 0; i < 300; i++) {
+	/* On a busy host the flood may come late: it is waited for. */
+	for (i = 0; i < 300 || (!flooded && i < 30000); i++) {
 		v2_begin(&p, DS_PACKET_PING);
 		lost += v2_ask(fd, &p, &a) != DS_PACKET_OK;
+		if (i >= 299)
+			flooded = rdm_counter("rdm peer " OTHER, "received") > 300;
 	}
 	flooding = false;
 	pthread_join(thread, NULL);
@@ -540,7 +544,7 @@ TEST(a_flood_takes_nothing_from_another)
 	EXPECT_EQ(0, rdm_counter("rdm peer " FRIEND, "dropped"));
 	longest = rdm_counter("rdm peer " FRIEND, "longest_wait");
 	EXPECT(longest <= 4);
-	EXPECT(rdm_counter("rdm peer " OTHER, "received") > 300);
+	EXPECT(flooded);
 	rdm_stop(segment);
 }
 
