@@ -274,6 +274,7 @@ def run(options):
         settles(report, scratch)
     with tempfile.TemporaryDirectory() as scratch:
         made_hit_ratios(report, scratch)
+    with tempfile.TemporaryDirectory() as scratch:
         hit_ratios_of_kinds(report, scratch)
     tiers(report, folder)
     return report.rows

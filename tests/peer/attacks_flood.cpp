@@ -75,9 +75,7 @@ private:
         case RDMA_CM_EVENT_REJECTED:
             if (ids_[event.id])  // accepted before, and its time is over
                 return 0;
-            if (event.data.size() >= sizeof(ds_cm_rep) &&
-                ds_hs_check_rep(event.data.data(), static_cast<u32>(event.data.size())) ==
-                    DS_REJECT_BUSY) {
+            if (refuses_for(event.data, DS_REJECT_BUSY)) {
                 outcome_.busy++;
                 forget(event.id);
                 return 1;
@@ -135,20 +133,18 @@ void never_ready(const Target &t) {
     check(outcome, 64);
 }
 
-/// The last places of the flood are free after 5 s; until then BUSY is right.
+// The last places of the flood are free after 5 s; until then BUSY is right.
 void still_open(const Target &t) {
-    auto end = Clock::now() + std::chrono::seconds(10);
-    for (;;) {
-        Client client = t.client();
+    for (auto until = Clock::now() + 10s;; std::this_thread::sleep_for(100ms)) {
         try {
+            Client client = t.client();
             client.open();
             client.heartbeat();
             return;
-        } catch (const Failed &) {
-            if (Clock::now() > end)
+        } catch (const Busy &) {
+            if (Clock::now() > until)
                 throw;
         }
-        std::this_thread::sleep_for(std::chrono::milliseconds(100));
     }
 }
 

@@ -136,8 +136,7 @@ const Attack attacks[] = {
 }  // namespace
 
 void expect_refused(const Answer &answer, unsigned reason, const std::string &what) {
-    expect(answer.kind == Answer::refused && answer.data.size() >= sizeof(ds_cm_rep) &&
-               ds_hs_check_rep(answer.data.data(), static_cast<u32>(answer.data.size())) == reason,
+    expect(answer.kind == Answer::refused && refuses_for(answer.data, reason),
            what + " was " + describe(answer) + ", not refused: " + reject_name(reason));
 }
 

@@ -26,6 +26,11 @@ class Failed : public std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
+/** It has no place for a connection now: BUSY. */
+class Busy : public Failed {
+    using Failed::Failed;
+};
+
 /** The test peer itself cannot go on: no device, no memory, no route. */
 class Broken : public std::runtime_error {
     using std::runtime_error::runtime_error;

@@ -46,6 +46,11 @@ Bytes pack(const Message &message) {
     return bytes;
 }
 
+bool refuses_for(const Bytes &data, unsigned reason) {
+    return data.size() >= sizeof(ds_cm_rep) &&
+           ds_hs_check_rep(data.data(), static_cast<u32>(data.size())) == reason;
+}
+
 std::string describe(const Answer &answer) {
     switch (answer.kind) {
     case Answer::accepted:
@@ -77,6 +82,8 @@ void Client::connect() {
     ds_cm_req req;
     ds_hs_make_req(&req, DS_ROLE_CONTROL, 0, self_.host.group, 0, 0);
     Answer answer = control_->connect(bytes_of(req));
+    if (answer.kind == Answer::refused && refuses_for(answer.data, DS_REJECT_BUSY))
+        throw Busy("the control connection was " + describe(answer));
     expect(answer.kind == Answer::accepted, "the control connection was " + describe(answer));
     expect(!ds_hs_check_rep(answer.data.data(), static_cast<u32>(answer.data.size())),
            "the private data of the acceptance is malformed");

@@ -52,7 +52,8 @@ public:
     Client(const Address &to, const Identity &self,
            const QpSizes &sizes = {.sends = 16, .receives = 16});
 
-    // The steps of a connection. Each throws Failed when an honest host's would fail.
+    // The steps of a connection. Each throws Failed when an honest host's would fail;
+    // the first one Busy if it may be tried again.
     void connect();
     ds_hello hello();       // makes HELLO, does not send it
     Message hello_reply();  // sends HELLO, gives HELLO_REPLY
@@ -107,6 +108,9 @@ private:
 };
 
 /** "accepted", "refused: COOKIE", ... for the messages of failed tests. */
+/** Whether this private data refuses a connection for this reason. */
+bool refuses_for(const Bytes &data, unsigned reason);
+
 std::string describe(const Answer &answer);
 std::string describe(const Ending &ending);
 

@@ -79,7 +79,7 @@ check "another load is looked at for a while" eventually 90 many
 echo "# $(parameter PROMOTE_TO_L1_THRESHOLD) by itself"
 dsctl -q token set DMA_BANDWIDTH=1099511627776
 for _ in $(seq "$(nproc)"); do while :; do :; done & busy+=($!); done
-# On a slow host the processor was busy before: then a lower one has been tried in vain.
+# On a slow host the processor was busy before: then a lower one may have been tried in vain.
 check "a higher one is set" dsctl -q token set PROMOTE_TO_L1_THRESHOLD=64
 lowest() { [ "$(parameter PROMOTE_TO_L1_THRESHOLD)" = 1 ]; }
 check "a busy processor and free DMA lower the threshold again" eventually 90 lowest

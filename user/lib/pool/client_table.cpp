@@ -96,7 +96,7 @@ int ClientTable::load(uint32_t client, Entry &entry) {
 
 int ClientTable::swap(uint64_t addr, uint64_t from, uint64_t to, uint64_t &found) const {
     ds_result result;
-    int rc = ds_cas(space_, addr, from, to, timeout_ms_, &result);
+    int rc = ds_cas(space_, addr, from, to, scratch_.timeout_ms(), &result);
     found = result.value;
     return rc;
 }

@@ -30,7 +30,7 @@ public:
 
     /// @p timeout_ms: longest wait of an access, 0 for that of @p space.
     explicit ClientTable(ds_space *space, uint32_t timeout_ms = 0)
-        : space_(space), timeout_ms_(timeout_ms), scratch_(space, timeout_ms) {}
+        : space_(space), scratch_(space, timeout_ms) {}
 
     struct Entry {
         uint64_t word;
@@ -68,7 +68,6 @@ private:
     int swap(uint64_t addr, uint64_t from, uint64_t to, uint64_t &found) const;
 
     ds_space *space_;
-    uint32_t timeout_ms_;
     Scratch scratch_;  // made by the first load()
 };
 
