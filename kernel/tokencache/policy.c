@@ -10,7 +10,7 @@
 #define DS_POLICY_GHOST_MOST		2u	/* keys for a slot */
 #define DS_POLICY_BYTES			14	/* for a slot, in all */
 #define DS_POLICY_SOON			10	/* epochs, S3FIFO */
-#define DS_POLICY_SOON_SHORT		5
+#define DS_POLICY_SOON_SHORT		4
 #define DS_POLICY_LOOK			64	/* slots, for a forgotten one */
 #define DS_POLICY_SHARE_MIN		20
 #define DS_POLICY_SHARE_FIRST		51
@@ -47,7 +47,7 @@ static void ds_policy_set_window(struct ds_policy *p)
 		p->window = (u32)((u64)p->capacity * 18 / 100);
 		break;
 	case DS_RULE_S3FIFO_SHORT:
-		p->window = p->capacity / 20;
+		p->window = p->capacity / 40;
 		break;
 	default:
 		p->window = max((u32)((u64)p->capacity * p->share / DS_SHADOW_SHARE_ONE), 2u);

@@ -28,7 +28,7 @@
  *  S3FIFO	staging is 18 %: who was used twice there, or comes back within an
  *		epoch or ten, goes to main, where each use is worth one more round:
  *		LFU, oldest first, and ageing.
- *  S3FIFO_SHORT	the same with 5 % and five epochs.
+ *  S3FIFO_SHORT	the same with 2.5 % and four epochs.
  *  LIRS	main keeps who is used at the shortest distances: one that comes back
  *		after a shorter time than main's oldest was not used takes its place.
  *		Staging is 2 to 10 %, more while uses happen there.

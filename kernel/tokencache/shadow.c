@@ -11,7 +11,9 @@
 #define DS_SHADOW_GUEST		2
 #define DS_SHADOW_LANES		0x0001000100010001ull	/* four entries */
 #define DS_SHADOW_ONE		64	/* access */
-#define DS_SHADOW_CHANCE	7ull	/* squares of standard deviations */
+#define DS_SHADOW_CHANCE	4ull	/* squares of standard deviations */
+#define DS_SHADOW_CHANCE_YOUNG	7ull	/* miniatures that fill still say little */
+#define DS_SHADOW_YOUNG		16	/* judgements */
 #define DS_SHADOW_TRUST		25ull
 #define DS_SHADOW_AGREES	5u	/* accesses */
 #define DS_SHADOW_SETTLED	2	/* judgements, before which a change does not show */
@@ -24,12 +26,12 @@
 /* Of S3FIFO, of either kind. Rounded: of few entries one is much of what main has. */
 static inline u32 ds_shadow_staging(u32 size, enum ds_shadow_list staging)
 {
-	return max((size * (staging == DS_SHADOW_STAGING ? 18 : 5) + 50) / 100, 1u);
+	return max((size * (staging == DS_SHADOW_STAGING ? 18 : 4) + 50) / 100, 1u);
 }
 
 static inline u32 ds_shadow_ghost(u32 size, enum ds_shadow_list ghost)
 {
-	return ghost == DS_SHADOW_GHOST ? size : size * 4 / 5;
+	return ghost == DS_SHADOW_GHOST ? size : size * 2 / 3;
 }
 
 static inline u32 ds_shadow_guests(u32 size, u32 share)
@@ -317,9 +319,10 @@ static bool ds_shadow_is_better(struct ds_shadow *s, u32 a, u32 b, s64 extra)
 {
 	s64 more = (s64)s->hits[a] + extra - s->hits[b];
 	u64 apart = *ds_shadow_pair(s, min(a, b), max(a, b));
+	u64 chance = s->judged < DS_SHADOW_YOUNG ? DS_SHADOW_CHANCE_YOUNG : DS_SHADOW_CHANCE;
 
 	return more >= 3 * DS_SHADOW_ONE &&
-		(u64)(more * more) > DS_SHADOW_CHANCE * DS_SHADOW_ONE * apart;
+		(u64)(more * more) > chance * DS_SHADOW_ONE * apart;
 }
 
 /* No lead is so large that it takes long to be lost. */
@@ -380,6 +383,7 @@ static enum ds_rule ds_shadow_judge(struct ds_shadow *s, enum ds_rule rule)
 	bool change = ds_shadow_is_better(s, best, rule, wrong);
 	u32 i;
 
+	s->judged = (u8)min(s->judged + 1, DS_SHADOW_YOUNG);
 	for (i = 0; i < ARRAY_SIZE(s->hits); i++)
 		ds_shadow_age(&s->hits[i]);
 	for (i = 0; i < ARRAY_SIZE(s->apart); i++)

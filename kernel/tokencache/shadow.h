@@ -96,6 +96,7 @@ enum ds_shadow_list {
  * @under: misses where the cache hit, likewise
  * @changes: of the rule lately, which double the lead that one may have
  * @steady: judgements since the last one
+ * @judged: how often so far, until it does not matter any more
  * @hits: of each rule, 64 for one; older ones count less
  * @apart: accesses where two of them differed, likewise, by pair
  */
@@ -111,6 +112,7 @@ struct ds_shadow {
 	u16 samples;
 	u8 changes;
 	u8 steady;
+	u8 judged;
 	u32 over;
 	u32 under;
 	u32 hits[DS_RULES];

@@ -187,7 +187,7 @@ static void loops(void **state)
 	for (i = 0; i < ARRAY_SIZE(tenths); i++) {
 		begin();
 		add_loop(REQUESTS, CAPACITY * tenths[i] / 10);
-		assert_true(ratio("loop", &changes) > 10.0 / tenths[i] * (tenths[i] < 80 ? 0.95 : 0.92));
+		assert_true(ratio("loop", &changes) > 10.0 / tenths[i] * (tenths[i] < 50 ? 0.95 : 0.92));
 		assert_true(changes <= 2);
 	}
 }
