@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <limits>
 
 namespace ds::pool {
 namespace {
@@ -58,6 +59,14 @@ uint64_t ClientTable::word_of(Owner owner) {
     return held_bit | uint64_t{owner.client} << client_shift | free_word(owner.incarnation);
 }
 
+bool ClientTable::is_bar(uint64_t place) {
+    return place <= std::numeric_limits<uint16_t>::max();
+}
+
+uint64_t ClientTable::bar_of(Owner owner) {
+    return owner.incarnation;
+}
+
 int ClientTable::load(std::vector<Entry> &entries) {
     if (int rc = scratch_.open(); rc < 0)
         return rc;
@@ -74,9 +83,7 @@ int ClientTable::load(std::vector<Entry> &entries) {
     return 0;
 }
 
-// The two words come in no order, so they are read until they are the same twice. A
-// place goes before its number is free, so one that was there before and after the
-// word was read is of the holder that the word names.
+// The two words come in no order, so they are read until they are the same twice.
 int ClientTable::load(uint32_t client, Entry &entry) {
     if (client == 0 || client >= bytes(space_->info) / entry_bytes)
         return -EINVAL;
@@ -101,14 +108,14 @@ int ClientTable::swap(uint64_t addr, uint64_t from, uint64_t to, uint64_t &found
     return rc;
 }
 
+// An entry of the whole table may have the word of one moment and the place of a later
+// one, whose holder lives: then he has claimed the number in between, and we do not.
 int ClientTable::claim(uint32_t client, const Entry &entry, Owner &owner) const {
+    if (held(entry.word) || !is_bar(entry.place))
+        return -EAGAIN;
     auto next = static_cast<uint16_t>(incarnation_of(entry.word) + 1);
     Owner mine{.client = static_cast<uint16_t>(client), .incarnation = next ? next : uint16_t{1}};
     uint64_t found;
-    // What one left who died while he left.
-    if (entry.place != 0)
-        if (int rc = swap(place_address(client), entry.place, 0, found); rc < 0)
-            return rc;
     if (int rc = swap(word_address(client), entry.word, word_of(mine), found); rc < 0)
         return rc;
     if (found != entry.word)
@@ -117,39 +124,26 @@ int ClientTable::claim(uint32_t client, const Entry &entry, Owner &owner) const 
     return 0;
 }
 
-int ClientTable::note(Owner owner, uint64_t place) const {
+int ClientTable::note(Owner owner, uint64_t bar, uint64_t place) const {
     uint64_t found;
-    if (int rc = swap(place_address(owner.client), 0, place, found); rc < 0)
+    if (int rc = swap(place_address(owner.client), bar, place, found); rc < 0)
         return rc;
-    if (found != 0)
-        return -ESHUTDOWN;
-    // It may have been barred, and that cleared by who claimed the number after us.
-    if (int rc = swap(word_address(owner.client), word_of(owner), word_of(owner), found); rc < 0)
-        return rc;
-    if (found == word_of(owner))
-        return 0;
-    swap(place_address(owner.client), place, 0, found);
-    return -ESHUTDOWN;
+    return found == bar ? 0 : -ESHUTDOWN;
 }
 
-int ClientTable::bar(Owner owner) const {
+int ClientTable::bar(Owner owner, uint64_t bar) const {
     uint64_t found;
-    int rc = swap(place_address(owner.client), 0, barred, found);
-    if (rc < 0 || found == 0 || found == barred)
+    if (int rc = swap(place_address(owner.client), bar, bar_of(owner), found); rc < 0)
         return rc;
-    return -EAGAIN;
+    return found == bar || found == bar_of(owner) ? 0 : -EAGAIN;
 }
 
 int ClientTable::release(Owner owner, uint64_t place) const {
     uint64_t found;
-    if (place != 0 && place != barred)
-        if (int rc = swap(place_address(owner.client), place, 0, found); rc < 0)
+    if (!is_bar(place))
+        if (int rc = swap(place_address(owner.client), place, bar_of(owner), found); rc < 0)
             return rc;
-    if (int rc =
-            swap(word_address(owner.client), word_of(owner), free_word(owner.incarnation), found);
-        rc < 0)
-        return rc;
-    return 0;
+    return swap(word_address(owner.client), word_of(owner), free_word(owner.incarnation), found);
 }
 
 }  // namespace ds::pool

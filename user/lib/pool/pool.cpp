@@ -52,9 +52,8 @@ int clear(ds_space *space, Owner owner, uint64_t place) {
 // be cleared now is cleared by the next one who finds the number held by the dead.
 int retire(ds_space *space, Owner owner, uint64_t place) {
     Fabric &fabric = fabric_of(space);
-    int rc = place == 0 ? ClientTable(space).bar(owner)
-             : place == ClientTable::barred
-                 ? 0
+    int rc = ClientTable::is_bar(place)
+                 ? ClientTable(space).bar(owner, place)
                  : fabric.fence(space->info, owner, place, fabric.now_ns() + fence_patience);
     if (rc < 0)
         return rc;
@@ -64,7 +63,7 @@ int retire(ds_space *space, Owner owner, uint64_t place) {
 
 // Is the process gone? One without a place is, for all it can still do.
 int is_gone(ds_space *space, Owner owner, uint64_t place) {
-    if (place == 0 || place == ClientTable::barred)
+    if (ClientTable::is_bar(place))
         return 1;
     int alive = fabric_of(space).client_alive(space->info, owner, place);
     return alive < 0 ? alive : alive == 0;
@@ -99,17 +98,19 @@ int sweep(ds_space *space) {
 }
 
 // Enrolls under a number that is claimed, and lets it go if that fails.
-int enroll_as(ds_space *space, Owner owner, uint64_t &place) {
+int enroll_as(ds_space *space, Owner owner, uint64_t bar, uint64_t &place) {
     ClientTable table(space);
     Fabric &fabric = fabric_of(space);
     int rc = fabric.enroll(space->info, owner, place);
-    if (rc == 0) {
-        rc = table.note(owner, place);
-        if (rc == 0)
-            return 0;
-        fabric.withdraw(space->info);
+    if (rc < 0) {
+        table.release(owner, bar);
+        return rc;
     }
-    table.release(owner, 0);
+    rc = table.note(owner, bar, place);
+    if (rc < 0) {
+        fabric.withdraw(space->info);
+        table.release(owner, place);  // it may be there although we were not told
+    }
     return rc;
 }
 
@@ -124,7 +125,7 @@ int enroll(ds_space *space, Owner &owner, uint64_t &place) {
             continue;
         int rc = table.claim(client, entries[client], owner);
         if (rc == 0)
-            rc = enroll_as(space, owner, place);
+            rc = enroll_as(space, owner, entries[client].place, place);
         // Somebody was faster, or has swept and taken us for dead.
         if (rc != -EAGAIN && rc != -ESHUTDOWN)
             return rc;

@@ -155,9 +155,10 @@ public:
     // ---- Clients of a pool: user/lib/pool has claimed their numbers ----
 
     /// From here on all that this fabric does there is done as @p owner, and ends
-    /// with -ESHUTDOWN once somebody has fenced that. @p place is set to a word, never 0
-    /// or all ones, by which others find it: node in the upper 16 bits. -EBUSY: it is a
-    /// client already; -ESHUTDOWN: @p owner is fenced; -EACCES: the pool can only be read.
+    /// with -ESHUTDOWN once somebody has fenced that. @p place is set to a word by which
+    /// others find it: node in the upper 16 bits, and in all more than fits into 16 bits.
+    /// -EBUSY: it is a client already; -ESHUTDOWN: @p owner is fenced; -EACCES: the pool
+    /// can only be read.
     virtual int enroll(const SpaceInfo &space, Owner owner, uint64_t &place) = 0;
 
     /// Ends that. Operations that other threads have under way are waited for.
