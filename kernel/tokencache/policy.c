@@ -69,7 +69,11 @@ static void ds_policy_set_rule(struct ds_policy *p, enum ds_rule rule)
 
 static void ds_policy_sample(struct ds_policy *p, u64 hash, bool hit)
 {
-	ds_policy_set_rule(p, ds_shadow_access(&p->shadow, hash, p->rule, hit));
+	enum ds_rule rule = ds_shadow_access(&p->shadow, hash, p->rule, hit);
+
+	if (p->early)
+		rule = ds_shadow_foresee(p->early, hash, p->rule);
+	ds_policy_set_rule(p, rule);
 }
 
 /* Slots, and what the ghost has room for. */
@@ -223,6 +227,18 @@ u32 ds_policy_forgotten(struct ds_policy *p)
 	return DS_POLICY_NONE;
 }
 
+/* One that nobody had before. */
+static u32 ds_policy_fresh(struct ds_policy *p)
+{
+	u32 slot = p->fresh++;
+
+	if (p->fresh == p->capacity) {
+		p->early = NULL;
+		ds_ghost_take_back(&p->ghost);
+	}
+	return slot;
+}
+
 /* @flags: DS_SLOT_MAIN; DS_SLOT_HEIR if it stands in a queue where it does not belong. */
 static void ds_policy_install(struct ds_policy *p, u32 slot, u32 key, u32 flags, u32 uses)
 {
@@ -271,8 +287,9 @@ u32 ds_policy_miss(struct ds_policy *p, u32 key, u32 *victim)
 	age = ds_policy_admit(p, ds_policy_hash(key));
 	flags = ds_policy_returns(p, age) ? DS_SLOT_MAIN : 0;
 	if (p->fresh < p->capacity) {
-		ds_policy_install(p, p->fresh, key, flags, 0);
-		return p->fresh++;
+		slot = ds_policy_fresh(p);
+		ds_policy_install(p, slot, key, flags, 0);
+		return slot;
 	}
 	slot = ds_policy_forgotten(p);
 	if (slot == DS_POLICY_NONE && p->rule == DS_RULE_TWICE)
@@ -352,12 +369,34 @@ static u32 ds_policy_shadow_size(u32 capacity)
 	return min(max(size, DS_SHADOW_MIN), DS_SHADOW_MAX);
 }
 
+/* Of what 14 bytes a slot leave for it. */
+static u32 ds_policy_ghost_keys(const struct ds_policy *p, u32 size)
+{
+	u64 rest = sizeof(*p) + (u64)p->capacity * sizeof(*p->slots) + ds_shadow_bytes(size);
+	u64 budget = max((u64)p->capacity * DS_POLICY_BYTES, rest);
+	u32 keys = min((u32)((budget - rest) / sizeof(u16)), DS_POLICY_GHOST_MOST * p->capacity);
+
+	return max(keys, p->capacity / 2);
+}
+
+/* A ghost, which has no keys before all slots were used, and what is in its place till then. */
+static int ds_policy_init_ghost(struct ds_policy *p, u32 size)
+{
+	u32 half = max(size / 2, DS_SHADOW_MIN);
+	u32 lent = (u32)(sizeof(*p->early) + ds_shadow_bytes(half));
+	u32 least = lent / (u32)sizeof(u16) + 2 * DS_GHOST_WAYS;
+	int err = ds_ghost_init(&p->ghost, max(ds_policy_ghost_keys(p, size), least));
+
+	if (err)
+		return err;
+	p->early = ds_ghost_lend(&p->ghost, lent);
+	ds_shadow_place(p->early, half, p->share, (u16 *)(p->early + 1));
+	return 0;
+}
+
 static int ds_policy_init_default(struct ds_policy *p)
 {
 	u32 i, size = ds_policy_shadow_size(p->capacity);
-	u64 rest = sizeof(*p) + (u64)p->capacity * sizeof(*p->slots) + ds_shadow_bytes(size);
-	u64 budget = max((u64)p->capacity * DS_POLICY_BYTES, rest);
-	u32 ghost = min((u32)((budget - rest) / sizeof(u16)), DS_POLICY_GHOST_MOST * p->capacity);
 	int err;
 
 	p->staging = DS_POLICY_NONE;
@@ -370,12 +409,8 @@ static int ds_policy_init_default(struct ds_policy *p)
 	p->hottest = ds_policy_hottest(0);
 	ds_recency_init(&p->recency);
 	ds_policy_set_window(p);
-	err = ds_ghost_init(&p->ghost, max(ghost, p->capacity / 2));
-	if (!err)
-		err = ds_shadow_init(&p->shadow, size);
-	if (!err)
-		ds_shadow_set_guests(&p->shadow, p->share);
-	return err;
+	err = ds_shadow_init(&p->shadow, size, p->share);
+	return err ? err : ds_policy_init_ghost(p, size);
 }
 
 int ds_policy_init(struct ds_policy *p, u32 capacity, u32 mode)

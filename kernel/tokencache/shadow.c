@@ -401,6 +401,11 @@ static enum ds_rule ds_shadow_judge(struct ds_shadow *s, enum ds_rule rule)
 	return change ? best : rule;
 }
 
+static inline u32 ds_shadow_print(u64 hash)
+{
+	return (u32)hash >> (DS_SHADOW_PRINT_SHIFT + 16);
+}
+
 static void ds_shadow_play(struct ds_shadow *s, u32 print, bool *hit)
 {
 	u32 a, b;
@@ -427,16 +432,30 @@ static void ds_shadow_compare(struct ds_shadow *s, bool promised, bool hit)
 	s->under += (!promised && hit) * DS_SHADOW_ONE;
 }
 
-enum ds_rule ds_shadow_access(struct ds_shadow *s, u64 hash, enum ds_rule rule, bool hit)
+/* The next rule, when there is enough to judge by. */
+static enum ds_rule ds_shadow_next(struct ds_shadow *s, enum ds_rule rule)
 {
-	bool hits[DS_RULES];
-
-	ds_shadow_play(s, (u32)hash >> (DS_SHADOW_PRINT_SHIFT + 16), hits);
-	ds_shadow_compare(s, hits[rule], hit);
 	if (++s->samples < s->size)
 		return rule;
 	s->samples = 0;
 	return ds_shadow_judge(s, rule);
+}
+
+enum ds_rule ds_shadow_access(struct ds_shadow *s, u64 hash, enum ds_rule rule, bool hit)
+{
+	bool hits[DS_RULES];
+
+	ds_shadow_play(s, ds_shadow_print(hash), hits);
+	ds_shadow_compare(s, hits[rule], hit);
+	return ds_shadow_next(s, rule);
+}
+
+enum ds_rule ds_shadow_foresee(struct ds_shadow *s, u64 hash, enum ds_rule rule)
+{
+	bool hits[DS_RULES];
+
+	ds_shadow_play(s, ds_shadow_print(hash), hits);
+	return ds_shadow_next(s, rule);
 }
 
 bool ds_shadow_agrees(const struct ds_shadow *s, enum ds_rule in_use, enum ds_rule rule)
@@ -462,18 +481,23 @@ u64 ds_shadow_bytes(u32 size)
 	return (room + 3) * sizeof(u16);	/* the last search looks at four */
 }
 
-int ds_shadow_init(struct ds_shadow *s, u32 size)
+void ds_shadow_place(struct ds_shadow *s, u32 size, u32 share, u16 *memory)
 {
 	u32 list, first = 0;
 
 	memset(s, 0, sizeof(*s));
+	s->memory = memory;
 	s->size = (u16)size;
-	ds_shadow_set_guests(s, 0);
+	ds_shadow_set_guests(s, share);
 	for (list = 0; list < DS_SHADOW_LISTS; list++) {
 		s->lists[list].first = (u16)first;
 		first += ds_shadow_room(size, list);
 	}
-	s->memory = ds_alloc(ds_shadow_bytes(size));
+}
+
+int ds_shadow_init(struct ds_shadow *s, u32 size, u32 share)
+{
+	ds_shadow_place(s, size, share, ds_alloc(ds_shadow_bytes(size)));
 	return s->memory ? 0 : -ENOMEM;
 }
 

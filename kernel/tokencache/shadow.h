@@ -19,7 +19,8 @@
  *			that are kept takes its place (Jiang and Zhang, 2002)
  *
  * A rule replaces the one in use if it hit more often by 3 and by more than chance:
- * by the square root of 7 times the accesses where both differed. Older accesses
+ * by two square roots of the accesses where both differed; in the first sixteen judgements, while
+ * the miniatures fill and say little, by the root of 7 times as many. Older accesses
  * count less: half after 14 times as many samples as a miniature has entries. So
  * rules that are nearly as good do not take turns. No rule is ahead by more than a
  * quarter of as many accesses as a miniature has entries, so that it loses its lead
@@ -123,10 +124,14 @@ struct ds_shadow {
  * ds_shadow_init - empty miniatures
  * @s: filled, for ds_shadow_destroy()
  * @size: entries of each, DS_SHADOW_MIN to DS_SHADOW_MAX
+ * @share: see ds_shadow_set_guests()
  *
  * Return: 0, -ENOMEM
  */
-int ds_shadow_init(struct ds_shadow *s, u32 size);
+int ds_shadow_init(struct ds_shadow *s, u32 size, u32 share);
+
+/* The same in ds_shadow_bytes() of the caller's memory, which stays his. */
+void ds_shadow_place(struct ds_shadow *s, u32 size, u32 share, u16 *memory);
 void ds_shadow_destroy(struct ds_shadow *s);
 
 /**
@@ -139,6 +144,18 @@ void ds_shadow_destroy(struct ds_shadow *s);
  * Return: the rule to use
  */
 enum ds_rule ds_shadow_access(struct ds_shadow *s, u64 hash, enum ds_rule rule, bool hit);
+
+/**
+ * ds_shadow_foresee - the same for miniatures of a smaller cache than the one that asks
+ * @s: the miniatures
+ * @hash: of the key
+ * @rule: in use
+ *
+ * What the cache itself did has nothing to say here.
+ *
+ * Return: the rule to use
+ */
+enum ds_rule ds_shadow_foresee(struct ds_shadow *s, u64 hash, enum ds_rule rule);
 
 /* Whether a rule's miniature leads the one of the rule in use, perhaps by chance. */
 bool ds_shadow_agrees(const struct ds_shadow *s, enum ds_rule in_use, enum ds_rule rule);
