@@ -234,6 +234,7 @@ static u32 ds_policy_fresh(struct ds_policy *p)
 
 	if (p->fresh == p->capacity) {
 		p->early = NULL;
+		ds_shadow_begin(&p->shadow);
 		ds_ghost_take_back(&p->ghost);
 	}
 	return slot;
@@ -379,15 +380,17 @@ static u32 ds_policy_ghost_keys(const struct ds_policy *p, u32 size)
 	return max(keys, p->capacity / 2);
 }
 
-/* A ghost, which has no keys before all slots were used, and what is in its place till then. */
+/*
+ * A ghost, which has no keys before all slots were used, and what is in its place till then:
+ * nothing if L1 is so small that there is no room.
+ */
 static int ds_policy_init_ghost(struct ds_policy *p, u32 size)
 {
-	u32 half = max(size / 2, DS_SHADOW_MIN);
+	u32 half = max(size / 2, DS_SHADOW_MIN), keys = ds_policy_ghost_keys(p, size);
 	u32 lent = (u32)(sizeof(*p->early) + ds_shadow_bytes(half));
-	u32 least = lent / (u32)sizeof(u16) + 2 * DS_GHOST_WAYS;
-	int err = ds_ghost_init(&p->ghost, max(ds_policy_ghost_keys(p, size), least));
+	int err = ds_ghost_init(&p->ghost, keys);
 
-	if (err)
+	if (err || lent / (u32)sizeof(u16) + 2 * DS_GHOST_WAYS > keys)
 		return err;
 	p->early = ds_ghost_lend(&p->ghost, lent);
 	ds_shadow_place(p->early, half, p->share, (u16 *)(p->early + 1));

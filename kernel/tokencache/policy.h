@@ -36,7 +36,7 @@
  * The shadow decides which rule is in use (shadow.h), and the whole cache may say that it is LRU
  * (recency.h). Until all slots were used nobody has to leave and all rules do the same: then a
  * shadow of half the size decides, which is full sooner, so that the first to leave is
- * chosen by a rule that was tried. An epoch is a sixth of the
+ * chosen by a rule that was tried (from some 300 slots on). An epoch is a sixth of the
  * capacity in misses; for FIFO, TWICE and LRU also a twelfth of it in hits without a miss, as
  * after a long run of hits their order is all that is known. Nothing is to be tuned.
  *
@@ -121,7 +121,8 @@ struct ds_policy_slot {
  * @filled: which lists of main are not empty, by bit
  * @ghost: keys that left
  * @shadow: the contest of the rules
- * @early: a contest of half the size, in the ghost's memory; NULL when all slots were used
+ * @early: a contest of half the size, in the ghost's memory; NULL when all slots were used,
+ *	or if there is no room for it
  * @recency: what the whole cache says about one of them
  * @sampled: keys whose hash is below are in its sample
  * @ring: hits of such, by slot

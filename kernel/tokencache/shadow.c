@@ -458,6 +458,14 @@ enum ds_rule ds_shadow_foresee(struct ds_shadow *s, u64 hash, enum ds_rule rule)
 	return ds_shadow_next(s, rule);
 }
 
+void ds_shadow_begin(struct ds_shadow *s)
+{
+	s->changes = 0;
+	s->steady = 0;
+	s->over = 0;
+	s->under = 0;
+}
+
 bool ds_shadow_agrees(const struct ds_shadow *s, enum ds_rule in_use, enum ds_rule rule)
 {
 	u32 lead = max(DS_SHADOW_AGREES, s->size / 8u) * DS_SHADOW_ONE;

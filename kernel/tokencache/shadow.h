@@ -157,6 +157,9 @@ enum ds_rule ds_shadow_access(struct ds_shadow *s, u64 hash, enum ds_rule rule, 
  */
 enum ds_rule ds_shadow_foresee(struct ds_shadow *s, u64 hash, enum ds_rule rule);
 
+/* From here on it is asked; which rules were in use, and how they did, was not its choice. */
+void ds_shadow_begin(struct ds_shadow *s);
+
 /* Whether a rule's miniature leads the one of the rule in use, perhaps by chance. */
 bool ds_shadow_agrees(const struct ds_shadow *s, enum ds_rule in_use, enum ds_rule rule);
 

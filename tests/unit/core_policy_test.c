@@ -96,7 +96,6 @@ static void ghost_remembers_when(void **state)
 	ds_ghost_destroy(&g);
 }
 
-/* Of a full bucket, the one that was used longest ago. */
 static void ghost_lends_its_memory(void **state)
 {
 	struct ds_ghost g;
@@ -127,6 +126,7 @@ static void ghost_lends_its_memory(void **state)
 	ds_ghost_destroy(&g);
 }
 
+/* Of a full bucket, the one that was used longest ago. */
 static void ghost_forgets_the_oldest(void **state)
 {
 	struct ds_ghost g;

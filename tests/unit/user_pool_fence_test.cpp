@@ -330,6 +330,25 @@ void one_that_is_fenced_before_it_enrolls(void **) {
     assert_true(LocalClients::Passage(a).open());
 }
 
+// He was slow, and taken for dead: the number is another's before he comes out.
+void one_who_comes_out_late(void **) {
+    Folder folder;
+    assert_int_equal(ds_local_create(folder.file().c_str(), nullptr), 0);
+    std::unique_ptr<LocalFile> file, other;
+    assert_int_equal(LocalFile::open(folder.file().c_str(), file), 0);
+    assert_int_equal(LocalFile::open(folder.file().c_str(), other), 0);
+    LocalClients slow(*file), next(*other);
+    assert_int_equal(slow.enroll({3, 7}), 0);
+    auto inside = std::make_unique<LocalClients::Passage>(slow);
+    assert_true(inside->open());
+    assert_int_equal(next.enroll({3, 8}), 0);
+    inside.reset();
+    assert_true(LocalClients::Passage(next).open());
+    assert_false(LocalClients::Passage(slow).open());
+    assert_int_equal(slow.withdraw(), 0);
+    assert_int_equal(next.withdraw(), 0);
+}
+
 // All at once: who dies, who leaves, who joins. In the end all of it is free.
 void nothing_is_lost_in_a_crowd(void **) {
     Formatted file(2);
@@ -371,6 +390,7 @@ int main() {
         cmocka_unit_test(a_client_killed_inside_an_operation),
         cmocka_unit_test(nobody_is_inside_after_a_fence),
         cmocka_unit_test(one_that_is_fenced_before_it_enrolls),
+        cmocka_unit_test(one_who_comes_out_late),
         cmocka_unit_test(nothing_is_lost_in_a_crowd),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);

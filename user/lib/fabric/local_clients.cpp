@@ -149,9 +149,16 @@ LocalClients::Passage::Passage(LocalClients &clients)
     } while (open_ && !word.compare_exchange_weak(before, before + 1));
 }
 
+// A claimant who was taken for dead before he noted his place may still be inside when the
+// number is another's, whose count this is not.
 LocalClients::Passage::~Passage() {
-    if (owner_.client != 0 && open_)
-        clients_.word(owner_).fetch_sub(1);
+    if (owner_.client == 0 || !open_)
+        return;
+    auto word = clients_.word(owner_);
+    uint64_t before = word;
+    while (incarnation_of(before) == owner_.incarnation &&
+           !word.compare_exchange_weak(before, before - 1)) {
+    }
 }
 
 }  // namespace ds::fabric

@@ -108,6 +108,19 @@ int ClientTable::swap(uint64_t addr, uint64_t from, uint64_t to, uint64_t &found
     return rc;
 }
 
+// The two words are of one moment, so nobody who holds the number has this place.
+int ClientTable::settle(uint32_t client, Entry &entry) {
+    if (int rc = load(client, entry); rc < 0)
+        return rc;
+    if (held(entry.word) || is_bar(entry.place))
+        return 0;
+    uint64_t bar = bar_of(holder(entry.word)), found;
+    if (int rc = swap(place_address(client), entry.place, bar, found); rc < 0)
+        return rc;
+    entry.place = found == entry.place ? bar : found;
+    return 0;
+}
+
 // An entry of the whole table may have the word of one moment and the place of a later
 // one, whose holder lives: then he has claimed the number in between, and we do not.
 int ClientTable::claim(uint32_t client, const Entry &entry, Owner &owner) const {

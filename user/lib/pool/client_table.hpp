@@ -48,6 +48,10 @@ public:
     /// number.
     int load(uint32_t client, Entry &entry);
 
+    /// Bars the place under a free number: one noted it too late. The entry is then what
+    /// claim() can take. What else is there is left alone.
+    int settle(uint32_t client, Entry &entry);
+
     /// Claims the number if its entry is still @p entry. -EAGAIN: it is not.
     int claim(uint32_t client, const Entry &entry, fabric::Owner &owner) const;
 

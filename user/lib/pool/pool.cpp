@@ -121,11 +121,14 @@ int enroll(ds_space *space, Owner &owner, uint64_t &place) {
     if (int rc = table.load(entries); rc < 0)
         return rc;
     for (uint32_t client = 1; client < entries.size(); client++) {
-        if (ClientTable::held(entries[client].word))
+        ClientTable::Entry &entry = entries[client];
+        if (ClientTable::held(entry.word))
             continue;
-        int rc = table.claim(client, entries[client], owner);
+        int rc = ClientTable::is_bar(entry.place) ? 0 : table.settle(client, entry);
         if (rc == 0)
-            rc = enroll_as(space, owner, entries[client].place, place);
+            rc = table.claim(client, entry, owner);
+        if (rc == 0)
+            rc = enroll_as(space, owner, entry.place, place);
         // Somebody was faster, or has swept and taken us for dead.
         if (rc != -EAGAIN && rc != -ESHUTDOWN)
             return rc;
