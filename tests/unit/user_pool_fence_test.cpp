@@ -330,6 +330,25 @@ void one_that_is_fenced_before_it_enrolls(void **) {
     assert_true(LocalClients::Passage(a).open());
 }
 
+// Who has fenced him died, or could not go on, before he gave back what he had.
+void one_who_leaves_fenced_and_not_cleared(void **) {
+    Formatted file(2);
+    auto fenced = std::make_unique<Member>(file.file());
+    fenced->node();
+    {
+        std::unique_ptr<LocalFile> other;
+        assert_int_equal(LocalFile::open(file.file().c_str(), other), 0);
+        assert_int_equal(LocalClients(*other).fence(fenced->pool->self(), 0), 0);
+    }
+    fenced.reset();
+    Member m(file.file());
+    NodeAddress node;
+    uint32_t nodes = 0;
+    while (m.pool->alloc_node(0, node) == 0)
+        nodes++;
+    assert_int_equal(nodes, 2 * leaves);
+}
+
 // He was slow, and taken for dead: the number is another's before he comes out.
 void one_who_comes_out_late(void **) {
     Folder folder;
@@ -390,6 +409,7 @@ int main() {
         cmocka_unit_test(a_client_killed_inside_an_operation),
         cmocka_unit_test(nobody_is_inside_after_a_fence),
         cmocka_unit_test(one_that_is_fenced_before_it_enrolls),
+        cmocka_unit_test(one_who_leaves_fenced_and_not_cleared),
         cmocka_unit_test(one_who_comes_out_late),
         cmocka_unit_test(nothing_is_lost_in_a_crowd),
     };

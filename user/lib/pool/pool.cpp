@@ -186,7 +186,7 @@ Pool::~Pool() {
     for (uint32_t server = 0; server < servers(); server++)
         all &= give_back_all(server) == 0;
     // The number is free only when nothing can be done under it any more, and nothing
-    // is held under it.
+    // is held under it. One who is fenced leaves both to whoever clears after him.
     if (fabric_of(space_).withdraw(space_->info) == 0 && all)
         ClientTable(space_, clear_patience_ms).release(self_, place_);
 }
@@ -298,10 +298,9 @@ int Pool::give_back(Region &region, uint32_t server) {
     while (held->next > extent.used &&
            is_spare(extent.addr + uint64_t{held->next - 1} * DS_LAYOUT_NODE_SIZE))
         held->next--;
-    // If we are fenced it is the server's already.
     int rc = servers_[server]->give_back(extent.index, self_, held->next);
     held.reset();
-    return rc == -ESHUTDOWN ? 0 : rc;
+    return rc;
 }
 
 // Ends at the first failure: the others would wait as long.
