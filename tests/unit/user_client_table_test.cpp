@@ -186,6 +186,8 @@ void a_place_that_was_left(void **) {
     Stepper s(file.file());
     uint64_t place = ClientTable::address(s.space->info) + 16 + 8;
     assert_int_equal(ds_cas(s.space, place, 0, some_place, 0, nullptr), 0);
+    Owner other{};
+    assert_int_equal(s.table.claim(1, s.entry(1), other), -EAGAIN);
     std::unique_ptr<Pool> pool;
     joined(s, pool, {1, 1});
     assert_true(s.entry(1).place != some_place);
