@@ -25,7 +25,8 @@ constexpr uint64_t base = 0x10000000;
 
 struct Server {
     std::atomic<bool> dead;
-    std::atomic<bool> silent;  ///< WRITEs happen, and nobody hears of it
+    std::atomic<bool> silent;         ///< WRITEs happen, and nobody hears of it
+    std::atomic<bool> silent_of_cas;  ///< so do CASes
 };
 
 /// The switches.
@@ -60,7 +61,8 @@ public:
                 below->execute(chain, its_ends, timeout_ms);
             if (server.dead)
                 std::ranges::fill(its_ends, ended(-ENOTCONN, DS_NOT_EXECUTED));
-            else if (server.silent && chain[0].opcode == DS_OP_WRITE)
+            else if ((server.silent && chain[0].opcode == DS_OP_WRITE) ||
+                     (server.silent_of_cas && chain[0].opcode == DS_OP_CAS))
                 std::ranges::fill(its_ends, ended(-ETIMEDOUT, DS_UNKNOWN));
         }
     }

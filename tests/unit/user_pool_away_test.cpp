@@ -126,6 +126,54 @@ void who_is_done_with_an_extent_keeps_it(void **) {
     assert_int_equal(usage.servers[1].full, 1);
 }
 
+// One that does what it is asked, and is not heard. Extents of which a client was not told
+// are given back when it leaves.
+void who_is_not_told_what_it_has_loses_nothing(void **) {
+    local::Formatted file(2);
+    mortal::Servers at;
+    ds::pool::Usage usage;
+    local::Client looker(file.file());
+    {
+        Member m(file.file(), at);
+        at[1].silent_of_cas = true;
+        for (int i = 0; i < 4; i++)
+            assert_int_equal(m.server_of_next(20), 0);
+        at[1].silent_of_cas = false;
+        assert_int_equal(ds::pool::look_at(looker.space, usage), 0);
+        assert_in_range(usage.servers[1].owned, 1, 4);
+    }
+    assert_int_equal(ds::pool::look_at(looker.space, usage), 0);
+    assert_int_equal(usage.servers[0].owned, 0);
+    assert_int_equal(usage.servers[1].owned, 0);
+    assert_int_equal(usage.clients, 0);
+}
+
+// An extent was used up and given back, and the client finds out by trying again.
+void who_is_not_told_that_it_gave_back_goes_on(void **) {
+    local::Formatted file(2);
+    mortal::Servers at;
+    ds::pool::Usage usage;
+    local::Client looker(file.file());
+    {
+        Member m(file.file(), at);
+        for (int i = 0; i < 32; i++)
+            m.server_of_next(0);
+        at[1].silent_of_cas = true;
+        assert_int_equal(m.server_of_next(20), 0);
+        assert_int_equal(m.server_of_next(20), 0);
+        at[1].silent_of_cas = false;
+        assert_int_equal(ds::pool::look_at(looker.space, usage), 0);
+        assert_int_equal(usage.servers[1].full, 1);
+        uint32_t there[2] = {};
+        for (int i = 0; i < 20; i++)
+            there[m.server_of_next(20)]++;
+        assert_in_range(there[1], 9, 11);
+    }
+    assert_int_equal(ds::pool::look_at(looker.space, usage), 0);
+    assert_int_equal(usage.servers[1].owned, 0);
+    assert_int_equal(usage.servers[1].full, 1);
+}
+
 // It does not wait long for the server that has the numbers of clients.
 void who_leaves_is_not_held_up(void **) {
     local::Formatted file(2);
@@ -171,6 +219,8 @@ int main() {
         cmocka_unit_test(who_does_not_answer_is_passed_over),
         cmocka_unit_test(who_leaves_meanwhile_loses_nothing),
         cmocka_unit_test(who_is_done_with_an_extent_keeps_it),
+        cmocka_unit_test(who_is_not_told_what_it_has_loses_nothing),
+        cmocka_unit_test(who_is_not_told_that_it_gave_back_goes_on),
         cmocka_unit_test(who_leaves_is_not_held_up),
         cmocka_unit_test(who_opens_waits_as_told),
     };

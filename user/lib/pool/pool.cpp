@@ -187,7 +187,11 @@ Pool::~Pool() {
         all &= give_back_all(server) == 0;
     // The number is free only when nothing can be done under it any more, and nothing
     // is held under it. One who is fenced leaves both to whoever clears after him.
-    if (fabric_of(space_).withdraw(space_->info) == 0 && all)
+    if (fabric_of(space_).withdraw(space_->info) < 0 || !all)
+        return;
+    if (unsure_)
+        clear(space_, self_, place_);
+    else
         ClientTable(space_, clear_patience_ms).release(self_, place_);
 }
 
@@ -265,23 +269,34 @@ int Pool::take(Region &region, uint32_t number, uint32_t timeout_ms, NodeAddress
 int Pool::take_from(Region &region, uint32_t number, uint32_t server, NodeAddress &node) {
     std::optional<Held> &held = region.held[server];
     if (held && held->next == held->extent.nodes) {
-        int rc = servers_[server]->give_back(held->extent.index, self_, held->next);
+        int rc = give_back(*held, server);
         if (is_transient(rc))
-            return rc;  // it is still ours
+            return rc;  // it may still be ours
         held.reset();
         if (rc < 0)
             return rc;
     }
     if (!held) {
         Extent extent;
-        if (int rc = servers_[server]->take(number, self_, extent); rc < 0)
+        int rc = servers_[server]->take(number, self_, extent);
+        unsure_ |= is_transient(rc);
+        if (rc < 0)
             return rc;
-        held = Held{.extent = extent, .next = extent.used};
+        held = Held{.extent = extent, .next = extent.used, .unsure = false};
     }
     node = {.addr = held->extent.addr + uint64_t{held->next} * DS_LAYOUT_NODE_SIZE,
             .generation = held->extent.generation};
     held->next++;
     return 0;
+}
+
+// Who was not told whether it happened the last time may find that it did.
+int Pool::give_back(Held &held, uint32_t server) {
+    int rc = servers_[server]->give_back(held.extent.index, self_, held.next);
+    if (held.unsure && (rc == -ESTALE || rc == -EACCES))
+        return 0;
+    held.unsure |= is_transient(rc);
+    return rc;
 }
 
 // With what was not handed out, and spare nodes right before that. A spare node
@@ -298,7 +313,7 @@ int Pool::give_back(Region &region, uint32_t server) {
     while (held->next > extent.used &&
            is_spare(extent.addr + uint64_t{held->next - 1} * DS_LAYOUT_NODE_SIZE))
         held->next--;
-    int rc = servers_[server]->give_back(extent.index, self_, held->next);
+    int rc = give_back(*held, server);
     held.reset();
     return rc;
 }
