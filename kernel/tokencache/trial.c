@@ -8,7 +8,8 @@
 #define DS_TRIAL_NOWHERE	(~0u)
 #define DS_TRIAL_USES		0x10000000u	/* in an interval: then as if it had ended */
 #define DS_TRIAL_BAND		24u	/* of the misses or hits one is what makes a difference */
-#define DS_TRIAL_TRIFLE		512u	/* of the uses one is too little for a difference */
+#define DS_TRIAL_TRIFLE		512u	/* of the uses one is too little for a difference, */
+#define DS_TRIAL_FEW		6	/* as are so many, of however few */
 #define DS_TRIAL_SETTLED	10	/* intervals, after which a change takes more */
 #define DS_TRIAL_RAISE		16u	/* 4 standard deviations, squared; 4.9 once settled */
 #define DS_TRIAL_LOWER		30u	/* 5.5; 6.7 */
@@ -222,7 +223,7 @@ bool ds_trials_is_worse(const struct ds_trials *t, u32 index, u32 parts)
 		return false;
 	for (i = 0; i < DS_TRIALS; i++)
 		most = max(most, t->trials[i].lead);
-	most -= (s32)((t->missed + t->hits) / DS_TRIAL_TRIFLE);
+	most -= max((s32)((t->missed + t->hits) / DS_TRIAL_TRIFLE), DS_TRIAL_FEW);
 	return t->trials[index].lead < most - (s32)((u64)min(t->missed, t->hits) * parts / 256);
 }
 

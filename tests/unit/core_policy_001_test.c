@@ -340,13 +340,13 @@ static void trials_come_first(void **state)
 	policy.base->fit = 128;
 	assert_int_equal(interval(950, 300, 100, 900), 8);
 	l1->trials[ds_trials_index(2)].lead = 0;
-	l1->missed = 800;
-	l1->hits = 800;
-	l1->trials[ds_trials_index(16)].lead = -104;
+	l1->missed = 8000;
+	l1->hits = 8000;
+	l1->trials[ds_trials_index(16)].lead = -1032;
 	assert_int_equal(interval(950, 300, 100, 900), 8);
-	l1->missed = 800;
-	l1->hits = 800;
-	l1->trials[ds_trials_index(16)].lead = -103;
+	l1->missed = 8000;
+	l1->hits = 8000;
+	l1->trials[ds_trials_index(16)].lead = -1031;
 	policy.base->fit = 128;
 	assert_int_equal(interval(950, 300, 100, 900), 16);
 	/* That to L2 is not above that to L1. */
@@ -386,6 +386,38 @@ static void lower_ones_are_tried_soon_or_not_at_all(void **state)
 	stop();
 }
 
+/* @key is used so often, and has no share of L1: each time it is a miss. */
+static void use_outside(u32 key, u32 times)
+{
+	while (times--) {
+		use(key);
+		if (slot_of[key] != DS_POLICY_NONE)
+			assert_int_equal(ds_policy_forget(&policy, slot_of[key]), 0);
+		slot_of[key] = DS_POLICY_NONE;
+	}
+}
+
+/* Of one that is used twice in an interval low thresholds know. */
+static void a_few_hits_keep_no_threshold(void **state)
+{
+	u32 i, key;
+
+	(void)state;
+	uses = 0;
+	start(16, DS_POLICY_ADAPTIVE_001, KEYS);
+	for (i = 0; i < 30; i++) {
+		for (key = 0; key < 11; key++)
+			use_outside(key, key ? 60 : 2);
+		for (key = 0; key < 100; key++)
+			ds_policy_tick(&policy, 1, uses, &quiet);
+		if (i == 20)
+			policy.base->params.promote_to_l1_threshold = 64;
+		interval(0, 300, 100, i < 20 ? 0 : 900);
+	}
+	assert_int_equal(policy.base->params.promote_to_l1_threshold, 1);
+	stop();
+}
+
 static void literal_thresholds_stay(void **state)
 {
 	u32 i;
@@ -413,6 +445,7 @@ int main(void)
 		TEST(thresholds_follow_the_load),
 		TEST(trials_come_first),
 		TEST(lower_ones_are_tried_soon_or_not_at_all),
+		TEST(a_few_hits_keep_no_threshold),
 		TEST(literal_thresholds_stay),
 	};
 

@@ -267,6 +267,14 @@ static void one_is_better_by_a_band(void **state)
 	assert_int_equal(ds_trials_best(&t), 6);
 	assert_true(ds_trials_is_worse(&t, 5, 0));
 	assert_false(ds_trials_is_worse(&t, 5, 1));
+	/* So are six of fewer. */
+	t.missed = t.hits = 1;
+	t.trials[6].lead = 107;
+	assert_false(ds_trials_is_worse(&t, 5, 0));
+	t.trials[6].lead = 108;
+	assert_true(ds_trials_is_worse(&t, 5, 0));
+	t.missed = t.hits = 2400;
+	t.trials[6].lead = 111;
 	ds_trials_use(&t, 6);
 	assert_int_equal(t.missed, 2289);
 	assert_int_equal(t.trials[0].lead, -111);

@@ -56,7 +56,7 @@ check "all are" eventually 20 none_in_l1
 # What is tried is tried with all of the slots; who is refused some has few hits in them.
 check "adaptive-001 loads" reload token_policy=adaptive-001 token_l1=16 token_l2=0
 check "trust domain 1 gets two slots" dsctl -q token set SHARE_MAX=2 --domain 1
-dsctl -q token set AGING_INTERVAL=600
+dsctl -q token set AGING_INTERVAL=300
 dsctl -q token set DEMOTE_FROM_L1_IDLE_NS=1000000000000
 is "it begins with the lowest threshold" "$(parameter PROMOTE_TO_L1_THRESHOLD)" 1
 load() { LOAD_LIMIT=240 start load 1 dsctl -q mem bench $first --op read --depth 4 --random --seconds 200s "$@"; }
@@ -73,7 +73,7 @@ check "operations have gone on" end_of_load
 # All that is used now has room in 16 slots. 20 intervals later nothing is known of what had
 # not, and a lower threshold costs nothing.
 load --span 16M
-enough=$(($(counted hits_l3) + 12000))
+enough=$(($(counted hits_l3) + 6000))
 many() { [ "$(counted hits_l3)" -gt "$enough" ]; }
 check "another load is looked at for a while" eventually 90 many
 echo "# $(parameter PROMOTE_TO_L1_THRESHOLD) by itself"
