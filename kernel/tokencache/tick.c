@@ -53,7 +53,7 @@ u32 ds_change_idle_in_l2(struct ds_cache *c, u64 now)
 	u64 idle = c->policy.base ? c->policy.base->params.demote_from_l2_idle_ns :
 				    DS_POLICY_DEMOTE_FROM_L2_IDLE_NS;
 
-	return c->table.l2.pages ? ds_l2_idle(&c->table.l2, now, idle) : DS_L2_NONE;
+	return c->table.l2.used ? ds_l2_idle(&c->table.l2, now, idle) : DS_L2_NONE;
 }
 
 /* One who was idle in L2 goes home, if there is no room. */
