@@ -59,6 +59,19 @@ public:
     std::unique_ptr<Pool> pool;
 };
 
+/// A pool of two servers, and one who looks at it.
+struct Watched {
+    local::Formatted file{2};
+    mortal::Servers at;
+    local::Client looker{file.file()};
+
+    ds::pool::Usage usage() const {
+        ds::pool::Usage usage;
+        assert_int_equal(ds::pool::look_at(looker.space, usage), 0);
+        return usage;
+    }
+};
+
 // Each has an extent of 16 nodes in hand, so what it has left there is still given out.
 void who_does_not_answer_is_passed_over(void **) {
     local::Formatted file(2);
@@ -108,70 +121,68 @@ void who_leaves_meanwhile_loses_nothing(void **) {
 
 // An extent that is used up cannot be given back then; it is later.
 void who_is_done_with_an_extent_keeps_it(void **) {
-    local::Formatted file(2);
-    mortal::Servers at;
-    ds::pool::Usage usage;
-    local::Client looker(file.file());
+    Watched pool;
     {
-        Member m(file.file(), at);
+        Member m(pool.file.file(), pool.at);
         for (int i = 0; i < 32; i++)
             m.server_of_next(0);
-        at[1].dead = true;
+        pool.at[1].dead = true;
         for (int i = 0; i < 40; i++)
             assert_int_equal(m.server_of_next(20), 0);
-        at[1].dead = false;
+        pool.at[1].dead = false;
     }
-    assert_int_equal(ds::pool::look_at(looker.space, usage), 0);
-    assert_int_equal(usage.servers[1].owned, 0);
-    assert_int_equal(usage.servers[1].full, 1);
+    assert_int_equal(pool.usage().servers[1].owned, 0);
+    assert_int_equal(pool.usage().servers[1].full, 1);
 }
 
 // One that does what it is asked, and is not heard. Extents of which a client was not told
 // are given back when it leaves.
 void who_is_not_told_what_it_has_loses_nothing(void **) {
-    local::Formatted file(2);
-    mortal::Servers at;
-    ds::pool::Usage usage;
-    local::Client looker(file.file());
+    Watched pool;
     {
-        Member m(file.file(), at);
-        at[1].silent_of_cas = true;
+        Member m(pool.file.file(), pool.at);
+        pool.at[1].silent_of_cas = true;
         for (int i = 0; i < 4; i++)
             assert_int_equal(m.server_of_next(20), 0);
-        at[1].silent_of_cas = false;
-        assert_int_equal(ds::pool::look_at(looker.space, usage), 0);
-        assert_in_range(usage.servers[1].owned, 1, 4);
+        pool.at[1].silent_of_cas = false;
+        assert_in_range(pool.usage().servers[1].owned, 1, 4);
     }
-    assert_int_equal(ds::pool::look_at(looker.space, usage), 0);
-    assert_int_equal(usage.servers[0].owned, 0);
-    assert_int_equal(usage.servers[1].owned, 0);
-    assert_int_equal(usage.clients, 0);
+    assert_int_equal(pool.usage().servers[0].owned, 0);
+    assert_int_equal(pool.usage().servers[1].owned, 0);
+    assert_int_equal(pool.usage().clients, 0);
 }
 
 // An extent was used up and given back, and the client finds out by trying again.
 void who_is_not_told_that_it_gave_back_goes_on(void **) {
-    local::Formatted file(2);
-    mortal::Servers at;
-    ds::pool::Usage usage;
-    local::Client looker(file.file());
+    Watched pool;
     {
-        Member m(file.file(), at);
+        Member m(pool.file.file(), pool.at);
         for (int i = 0; i < 32; i++)
             m.server_of_next(0);
-        at[1].silent_of_cas = true;
+        pool.at[1].silent_of_cas = true;
         assert_int_equal(m.server_of_next(20), 0);
         assert_int_equal(m.server_of_next(20), 0);
-        at[1].silent_of_cas = false;
-        assert_int_equal(ds::pool::look_at(looker.space, usage), 0);
-        assert_int_equal(usage.servers[1].full, 1);
+        pool.at[1].silent_of_cas = false;
+        assert_int_equal(pool.usage().servers[1].full, 1);
         uint32_t there[2] = {};
         for (int i = 0; i < 20; i++)
             there[m.server_of_next(20)]++;
         assert_in_range(there[1], 9, 11);
     }
-    assert_int_equal(ds::pool::look_at(looker.space, usage), 0);
-    assert_int_equal(usage.servers[1].owned, 0);
-    assert_int_equal(usage.servers[1].full, 1);
+    assert_int_equal(pool.usage().servers[1].owned, 0);
+    assert_int_equal(pool.usage().servers[1].full, 1);
+}
+
+// It has nothing on a server that did not answer, and knows that.
+void who_was_refused_leaves_at_once(void **) {
+    Watched pool;
+    {
+        Member m(pool.file.file(), pool.at);
+        pool.at[1].dead = true;
+        for (int i = 0; i < 4; i++)
+            assert_int_equal(m.server_of_next(20), 0);
+    }
+    assert_int_equal(pool.usage().clients, 0);
 }
 
 // It does not wait long for the server that has the numbers of clients.
@@ -221,6 +232,7 @@ int main() {
         cmocka_unit_test(who_is_done_with_an_extent_keeps_it),
         cmocka_unit_test(who_is_not_told_what_it_has_loses_nothing),
         cmocka_unit_test(who_is_not_told_that_it_gave_back_goes_on),
+        cmocka_unit_test(who_was_refused_leaves_at_once),
         cmocka_unit_test(who_leaves_is_not_held_up),
         cmocka_unit_test(who_opens_waits_as_told),
     };

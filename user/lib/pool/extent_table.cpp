@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pool/extent_table.hpp"
 
+#include <cerrno>
+
 namespace ds::pool {
 
 ExtentTable::ExtentTable(ds_space *space, uint32_t server, Scratch &scratch)
@@ -18,9 +20,10 @@ int ExtentTable::read(void *self, u64 offset, u64 *words, u32 count) {
 
 int ExtentTable::cas(void *self, u64 offset, u64 before, u64 after, u64 *found) {
     auto *table = static_cast<ExtentTable *>(self);
-    ds_result result;
+    ds_result result{};
     int rc = ds_cas(table->space_, table->base_ + offset, before, after,
                     table->scratch_.timeout_ms(), &result);
+    table->unsure_ |= rc < 0 && result.outcome == DS_UNKNOWN;
     *found = result.value;
     return rc;
 }
@@ -39,7 +42,8 @@ int ExtentTable::take(uint32_t region, fabric::Owner owner, Extent &extent) {
 }
 
 int ExtentTable::give_back(uint32_t index, fabric::Owner owner, uint32_t used) {
-    return ds_extent_free(&extents_, index, {owner.client, owner.incarnation}, used);
+    int rc = ds_extent_free(&extents_, index, {owner.client, owner.incarnation}, used);
+    return unsure_ && (rc == -ESTALE || rc == -EACCES) ? 0 : rc;
 }
 
 int ExtentTable::reclaim(fabric::Owner owner) {

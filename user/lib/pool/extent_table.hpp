@@ -33,10 +33,13 @@ public:
 
     /// -ENOSPC: the region (enum ds_region) is full.
     int take(uint32_t region, fabric::Owner owner, Extent &extent);
-    /// Gives it back with @p used nodes in use.
+    /// Gives it back with @p used nodes in use. 0 also if it may have been given back before.
     int give_back(uint32_t index, fabric::Owner owner, uint32_t used);
     /// Gives back what a client had that does nothing any more.
     int reclaim(fabric::Owner owner);
+    /// Whether a change was made here of which nobody knows if it happened: who took may
+    /// have more than he was told of.
+    bool unsure() const { return unsure_; }
     /// Counts them all.
     int count(ds_extent_tally &tally) const;
 
@@ -48,6 +51,7 @@ private:
     ds_space *space_;
     const uint64_t base_;  // of the server
     Scratch &scratch_;
+    bool unsure_ = false;
     ds_extents extents_;
 };
 

@@ -189,10 +189,10 @@ Pool::~Pool() {
     // is held under it. One who is fenced leaves both to whoever clears after him.
     if (fabric_of(space_).withdraw(space_->info) < 0 || !all)
         return;
-    if (unsure_)
-        clear(space_, self_, place_);
-    else
-        ClientTable(space_, clear_patience_ms).release(self_, place_);
+    for (const auto &server : servers_)
+        if (server->unsure() && server->reclaim(self_) < 0)
+            return;
+    ClientTable(space_, clear_patience_ms).release(self_, place_);
 }
 
 uint32_t Pool::servers() const {
@@ -269,7 +269,7 @@ int Pool::take(Region &region, uint32_t number, uint32_t timeout_ms, NodeAddress
 int Pool::take_from(Region &region, uint32_t number, uint32_t server, NodeAddress &node) {
     std::optional<Held> &held = region.held[server];
     if (held && held->next == held->extent.nodes) {
-        int rc = give_back(*held, server);
+        int rc = servers_[server]->give_back(held->extent.index, self_, held->next);
         if (is_transient(rc))
             return rc;  // it may still be ours
         held.reset();
@@ -278,25 +278,14 @@ int Pool::take_from(Region &region, uint32_t number, uint32_t server, NodeAddres
     }
     if (!held) {
         Extent extent;
-        int rc = servers_[server]->take(number, self_, extent);
-        unsure_ |= is_transient(rc);
-        if (rc < 0)
+        if (int rc = servers_[server]->take(number, self_, extent); rc < 0)
             return rc;
-        held = Held{.extent = extent, .next = extent.used, .unsure = false};
+        held = Held{.extent = extent, .next = extent.used};
     }
     node = {.addr = held->extent.addr + uint64_t{held->next} * DS_LAYOUT_NODE_SIZE,
             .generation = held->extent.generation};
     held->next++;
     return 0;
-}
-
-// Who was not told whether it happened the last time may find that it did.
-int Pool::give_back(Held &held, uint32_t server) {
-    int rc = servers_[server]->give_back(held.extent.index, self_, held.next);
-    if (held.unsure && (rc == -ESTALE || rc == -EACCES))
-        return 0;
-    held.unsure |= is_transient(rc);
-    return rc;
 }
 
 // With what was not handed out, and spare nodes right before that. A spare node
@@ -313,7 +302,7 @@ int Pool::give_back(Region &region, uint32_t server) {
     while (held->next > extent.used &&
            is_spare(extent.addr + uint64_t{held->next - 1} * DS_LAYOUT_NODE_SIZE))
         held->next--;
-    int rc = give_back(*held, server);
+    int rc = servers_[server]->give_back(extent.index, self_, held->next);
     held.reset();
     return rc;
 }

@@ -84,7 +84,6 @@ private:
     struct Held {
         Extent extent;
         uint32_t next;
-        bool unsure;  // whether it is given back
     };
 
     /// What we have of a region.
@@ -100,7 +99,6 @@ private:
     int open();
     int take(Region &region, uint32_t number, uint32_t timeout_ms, NodeAddress &node);
     int take_from(Region &region, uint32_t number, uint32_t server, NodeAddress &node);
-    int give_back(Held &held, uint32_t server);
     int give_back(Region &region, uint32_t server);
     int give_back_all(uint32_t server);
 
@@ -111,7 +109,6 @@ private:
     Scratch scratch_;
     std::vector<std::unique_ptr<ExtentTable>> servers_;
     std::vector<bool> silent_;  // by server: it did not answer the last time
-    bool unsure_ = false;       // whether we have extents that we were not told of
     Region regions_[DS_REGION_COUNT];
 };
 
