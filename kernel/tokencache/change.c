@@ -410,13 +410,14 @@ int ds_cache_miss(struct ds_cache *c, u32 token)
 	return ret;
 }
 
-int ds_cache_stage(struct ds_cache *c, u32 token)
+int ds_change_stage(struct ds_cache *c, u32 token, struct ds_cache_change *ch)
 {
-	struct ds_cache_change ch = { .count = 0 };
 	u32 slot;
 	u64 word;
 	int ret;
 
+	ch->count = 0;
+	ch->again = 0;
 	ds_spin_lock(&c->lock);
 	ret = ds_token_find(&c->table, token, &word);
 	/* Where it is, it may be pinned. */
@@ -424,11 +425,18 @@ int ds_cache_stage(struct ds_cache *c, u32 token)
 		goto out;
 	ret = check(c, token, &word);
 	if (!ret && ds_word_tier(word) == 3) {
-		slot = l2_slot_for(c, &ch, token);
-		ret = slot == DS_L2_NONE ? -ENOSPC : to_l2(c, &ch, token, slot);
-		ret = ds_change_end(c, &ch, ret);
+		slot = l2_slot_for(c, ch, token);
+		ret = slot == DS_L2_NONE ? -ENOSPC : to_l2(c, ch, token, slot);
+		ret = ds_change_end(c, ch, ret);
 	}
 out:
 	ds_spin_unlock(&c->lock);
 	return ret == -EEXIST ? 0 : ret;
+}
+
+int ds_cache_stage(struct ds_cache *c, u32 token)
+{
+	struct ds_cache_change ch;
+
+	return ds_change_stage(c, token, &ch);
 }

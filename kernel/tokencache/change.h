@@ -61,4 +61,12 @@ int ds_change_vacate(struct ds_cache *c, struct ds_cache_change *ch, u32 slot);
  */
 int ds_change_end(struct ds_cache *c, struct ds_cache_change *ch, int begun);
 
+/**
+ * ds_change_stage - ds_cache_stage(), and who has moved for it
+ * @c: cache
+ * @token: any number
+ * @ch: result, which is over: each move's ret says whether it was made
+ */
+int ds_change_stage(struct ds_cache *c, u32 token, struct ds_cache_change *ch);
+
 #endif /* DS_TOKENCACHE_CHANGE_H */

@@ -109,8 +109,8 @@ static void ds_policy_fit(struct ds_policy *p)
 	memset(b->heats, 0, sizeof(b->heats));
 }
 
-/* A slot counts as a word. */
-static void ds_policy_halve_some(struct ds_policy *p)
+/* A slot counts as a word. Are there more? */
+static bool ds_policy_halve_some(struct ds_policy *p)
 {
 	struct ds_policy_001 *b = p->base;
 	u64 end = (u64)p->capacity + ds_sketch_words(&b->sketch);
@@ -124,6 +124,7 @@ static void ds_policy_halve_some(struct ds_policy *p)
 		if (b->halve_at == end - 1)
 			ds_policy_fit(p);
 	}
+	return b->halve_at < end;
 }
 
 enum ds_policy_step {
@@ -229,18 +230,22 @@ bool ds_policy_tick(struct ds_policy *p, u64 now_ns, u64 uses, const struct ds_p
 {
 	u32 now = (u32)(now_ns >> DS_POLICY_TICK_SHIFT) & DS_POLICY_TIME;
 	struct ds_policy_001 *b = p->base;
+	bool more;
 
 	if (!b)
 		return false;
 	if (now != b->now)
 		b->before = b->now;
 	WRITE_ONCE(b->now, now);
-	ds_policy_halve_some(p);
+	more = ds_policy_halve_some(p);
 	if (uses - b->uses < b->params.aging_interval)
 		return false;
 	b->uses = uses;
-	b->halve_at = 0;
-	memset(b->heats, 0, sizeof(b->heats));
+	/* Who begins again too early never comes to the last ones. */
+	if (!more) {
+		b->halve_at = 0;
+		memset(b->heats, 0, sizeof(b->heats));
+	}
 	if (b->adaptive)
 		ds_policy_adapt(b, load);
 	return true;

@@ -137,6 +137,9 @@ struct ds_policy_001 {
  * @uses: of tokens, in all, hits included
  * @load: since the last tick in which an interval ended
  *
+ * Halves 64 counts, if an interval has ended and not all are halved yet. Until they are, the end of
+ * another one halves nothing more.
+ *
  * Return: whether an ageing interval has ended, and @load was used
  */
 bool ds_policy_tick(struct ds_policy *p, u64 now_ns, u64 uses, const struct ds_policy_load *load);

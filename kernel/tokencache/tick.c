@@ -76,8 +76,8 @@ u32 ds_cache_tick(struct ds_cache *c, u64 now, u64 uses, const struct ds_policy_
 
 	for (i = 0; i < budget; i++) {
 		ds_spin_lock(&c->lock);
-		if (!i)
-			ds_policy_tick(&c->policy, now, uses, load);
+		/* Of the same time: some more counts age. */
+		ds_policy_tick(&c->policy, now, uses, load);
 		moved += shrink_shares(c);
 		moved += demote_from_l1(c);
 		moved += demote_from_l2(c, now);

@@ -96,6 +96,24 @@ static void counts_are_halved(void **state)
 	stop();
 }
 
+/* The end of an interval that comes before all counts are halved does not begin again. */
+static void counts_are_halved_however_short_the_interval(void **state)
+{
+	u32 i;
+
+	(void)state;
+	start(4096, DS_POLICY_LITERAL_001, KEYS);
+	for (i = 0; i < 100; i++)
+		use(2);
+	for (i = 0; i <= 4096 * 3 / 2 / 64; i++)
+		assert_true(ds_policy_tick(&policy, 1, 40960 * (i + 1), &quiet));
+	assert_int_equal(ds_sketch_count(&policy.base->sketch, ds_policy_hash(2)), 50);
+	for (i = 0; i < 4096 * 3 / 2 / 64; i++)
+		assert_false(ds_policy_tick(&policy, 1, policy.base->uses, &quiet));
+	assert_int_equal(ds_sketch_count(&policy.base->sketch, ds_policy_hash(2)), 25);
+	stop();
+}
+
 /* uses + alpha * rank; @link is the time of the last use. */
 static u64 score_of(const u32 *candidates, u32 i)
 {
@@ -236,6 +254,7 @@ static u32 interval(u32 dma, u32 l1, u32 l2, u32 cpu)
 {
 	const struct ds_policy_load load = { .dma = dma, .l1 = l1, .l2 = l2, .cpu = cpu };
 
+	policy.base->halve_at = ~0ull;	/* nobody is hot, as ageing would find */
 	uses += policy.base->params.aging_interval;
 	assert_true(ds_policy_tick(&policy, 1, uses, &load));
 	return policy.base->params.promote_to_l1_threshold;
@@ -437,6 +456,7 @@ int main(void)
 		TEST(wrong_parameters),
 		TEST(promoted_by_the_128th_use),
 		TEST(counts_are_halved),
+		TEST(counts_are_halved_however_short_the_interval),
 		TEST(a_sample_is_counted),
 		TEST(least_score_goes),
 		TEST(idle_ones_go),

@@ -34,6 +34,21 @@ static void promotion_001(void **state)
 	stop();
 }
 
+/* A tick of many looks lets as many counts age. */
+static void counts_age(void **state)
+{
+	u32 i;
+
+	(void)state;
+	start(DS_POLICY_LITERAL_001, 0);
+	for (i = 0; i < 100; i++)
+		use(1);
+	ds_cache_tick(&cache, 0, DS_POLICY_AGING_INTERVAL * CAPACITY, &no_load, 3);
+	assert_int_equal(ds_sketch_count(&cache.policy.base->sketch,
+					 ds_policy_hash(ds_token_index(tokens[1]))), 50);
+	stop();
+}
+
 /* ---- from home to L1 at once ---- */
 
 static void promotion_without_l2(void **state)
@@ -240,6 +255,7 @@ static void demotion_default(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(counts_age),
 		TEST(promotion_001),
 		TEST(promotion_without_l2),
 		TEST(promotion_past_l2),

@@ -17,24 +17,43 @@ void a_batch_needs_few_operations(void **) {
         for (uint32_t i = 0, first = uint32_t(random.below(100'000, 1, burst)); i < 16; i++)
             ids.push_back(first + i);
     Trace trace = trace_of(ids);
-    for (Mode mode : {Mode::optimistic, Mode::blocking}) {
-        RunOptions options;
-        options.mode = mode;
-        options.l1 = 512;
-        options.l2 = 0;
-        options.set("L2_PAGE_PREFETCH_SIZE", 0);
-        options.set("PREFETCH_BATCH_THRESHOLD", 1);
-        RunResult one = run(trace, options);
-        options.set("PREFETCH_BATCH_THRESHOLD", 64);
-        options.set("PREFETCH_TIMER_NS", 100'000);
-        RunResult batched = run(trace, options);
-        for (const RunResult *r : {&one, &batched})
-            assert_conserved(trace, *r);
-        print_message("# DMA operations: %lu one by one, %lu in batches of 64\n",
-                      one.pcie.operations, batched.pcie.operations);
-        assert_true(one.pcie.operations >= 8 * batched.pcie.operations);
-        assert_true(batched.times.p50() <= 10'000);
-    }
+    for (Mode mode : {Mode::optimistic, Mode::blocking})
+        for (uint32_t pages : {0, 64, 256}) {
+            RunOptions options;
+            options.mode = mode;
+            options.l1 = 512;
+            options.l2 = pages;
+            options.set("L2_PAGE_PREFETCH_SIZE", 0);
+            options.set("PREFETCH_BATCH_THRESHOLD", 1);
+            RunResult one = run(trace, options);
+            options.set("PREFETCH_BATCH_THRESHOLD", 64);
+            options.set("PREFETCH_TIMER_NS", 100'000);
+            RunResult batched = run(trace, options);
+            for (const RunResult *r : {&one, &batched})
+                assert_conserved(trace, *r);
+            uint64_t alone = one.pcie.operations + one.cxl.operations;
+            uint64_t together = batched.pcie.operations + batched.cxl.operations;
+            print_message(
+                "# DMA operations, %u pages of L2: %lu one by one, %lu in "
+                "batches of 64\n",
+                pages, alone, together);
+            assert_true(alone >= 8 * together);
+            assert_true(batched.times.p50() <= 10'000);
+        }
+}
+
+// 8 is at hand when it is asked for, as a neighbour of 7. A write to it goes home nevertheless,
+// from where it is copied again for L1.
+void what_is_at_hand_is_written_through(void **) {
+    RunOptions options = simple();
+    options.set("PREFETCH_BATCH_THRESHOLD", 1);
+    RunResult read = run(script({{7, 'r'}, {6, 'f'}, {8, 'r'}}), options);
+    RunResult written = run(script({{7, 'r'}, {6, 'f'}, {8, 'w'}}), options);
+    assert_int_equal(read.prefetched_used, 1);
+    assert_int_equal(read.pcie.operations, 1);
+    assert_int_equal(written.prefetched_used, 1);
+    assert_int_equal(written.copied_again, 1);
+    assert_int_equal(written.pcie.operations, 3);
 }
 
 void a_batch_does_not_wait_for_ever(void **) {
@@ -45,7 +64,8 @@ void a_batch_does_not_wait_for_ever(void **) {
     assert_int_equal(r.times.max(), 5000 + 501 + 5);
     assert_int_equal(r.waits, 1);
     assert_int_equal(r.moved[1], 1);
-    // Two that are asked for in time come together; neighbours are there for who asks later.
+    // Two that are asked for in time come together; neighbours are there for who
+    // asks later.
     options.set("PREFETCH_TIMER_NS", 1500);
     Trace trace = trace_of({7, 8, 7, 0, 1, 2, 3, 9, 9});
     r = run(trace, options);
@@ -66,8 +86,9 @@ RunOptions with_queue(uint64_t queue, uint64_t drop) {
     return options;
 }
 
-// 40 objects at once, over a link on which 16 bytes take 16 us. A batch begins when the queue is
-// full; while it is under way the queue is filled again, and whoever comes then is read by itself.
+// 40 objects at once, over a link on which 16 bytes take 16 us. A batch begins
+// when the queue is full; while it is under way the queue is filled again, and
+// whoever comes then is read by itself.
 void a_full_queue_is_passed_by(void **) {
     struct Case {
         uint64_t queue, waits, alone, batches;
@@ -113,7 +134,8 @@ void a_small_queue_is_due_sooner(void **) {
     }
 }
 
-// No request of a run waits for room, so it is all the same to them whether it is promised.
+// No request of a run waits for room, so it is all the same to them whether it
+// is promised.
 void who_has_no_room_is_told_or_dropped(void **) {
     Trace trace = trace_of(std::vector<uint32_t>(1));
     for (uint64_t queue : {1, 8, 64})
@@ -135,6 +157,7 @@ void who_has_no_room_is_told_or_dropped(void **) {
 int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(a_batch_needs_few_operations),
+        cmocka_unit_test(what_is_at_hand_is_written_through),
         cmocka_unit_test(a_batch_does_not_wait_for_ever),
         cmocka_unit_test(a_full_queue_is_passed_by),
         cmocka_unit_test(a_small_queue_is_due_sooner),

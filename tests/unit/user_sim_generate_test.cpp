@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Traces that are made have the form that their kind promises, and are always the same.
+// Traces that are made have the form that their kind promises, and are always
+// the same.
 #include <cerrno>
 #include <cmath>
 #include <map>
@@ -41,6 +42,8 @@ void what_is_out_of_range(void **) {
     assert_true(refused([](Recipe &r) { r.scans = 1; }));
     assert_true(refused([](Recipe &r) { r.phases = 0; }));
     assert_true(refused([](Recipe &r) { r.phases = 1001; }));
+    // More objects than there are handles.
+    assert_true(refused([](Recipe &r) { r.kind = "phases", r.objects = 1 << 26, r.phases = 65; }));
 }
 
 void the_same_recipe_the_same_trace(void **) {

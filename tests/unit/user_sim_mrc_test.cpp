@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stack distances and miss-ratio curves against LRU lists, and sampled ones against exact ones.
-// With DS_TRACES set to the folder of the recorded traces, also on those.
+// Stack distances and miss-ratio curves against LRU lists, and sampled ones
+// against exact ones. With DS_TRACES set to the folder of the recorded traces,
+// also on those.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -90,7 +91,8 @@ void distances_are_places_in_an_lru_list(void **) {
     }
 }
 
-// Distances that span words, blocks and groups of times, before and after renumbering.
+// Distances that span words, blocks and groups of times, before and after
+// renumbering.
 void far_distances(void **) {
     constexpr uint32_t uniques = 200'000;
     ReuseDistance order(uniques);
@@ -170,6 +172,8 @@ void all_sampled_is_exact(void **) {
 
     assert_true(worst(sampled_mrc(ids, {.rate = 1, .least = 0}), exact_mrc(ids)) == 0);
     assert_true(worst(sampled_mrc(ids, {.rate = 1e-6, .least = ids.size()}), exact_mrc(ids)) == 0);
+    assert_true((Sampling{.rate = 1e-6, .least = ids.size()}.share_of(ids.size()) == 1));
+    assert_true((Sampling{.rate = 0.25, .least = 1}.share_of(ids.size()) == 0.25));
 }
 
 void within_half_a_point(const char *name, const Ids &ids, const Sampling &sampling) {

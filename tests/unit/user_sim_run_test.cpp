@@ -103,8 +103,9 @@ void no_request_at_all(void **) {
 }
 
 void a_miss_and_a_move(void **) {
-    // A request each 1000 ns. The first is read from L3, and the host asked for it until 1000;
-    // then it is copied, until 1501. The second goes to L3, too, behind the copy.
+    // A request each 1000 ns. The first is read from L3, and the host asked for
+    // it until 1000; then it is copied, until 1501. The second goes to L3, too,
+    // behind the copy.
     RunResult r = run(trace_of({0, 0, 0, 0}), simple());
     assert_int_equal(r.found[3], 2);
     assert_int_equal(r.found[1], 2);
@@ -144,7 +145,8 @@ void blocking_waits(void **) {
     assert_int_equal(r.pcie.operations, 1);
 }
 
-// Where no two requests meet, both modes do the same: who waits for its own move uses it once.
+// Where no two requests meet, both modes do the same: who waits for its own
+// move uses it once.
 void blocking_counts_a_use_once(void **) {
     const Trace trace = zipf(500, 20'000, 0.5);
     RunOptions options = simple();
@@ -161,7 +163,8 @@ void blocking_counts_a_use_once(void **) {
 void a_write_spoils_a_copy(void **) {
     RunOptions options = simple();
     options.rate = 1000 / 1200.0;
-    // At 1200 it is copied since 1000: it is copied again, from 1501 to 2002, and in L1 at 2400.
+    // At 1200 it is copied since 1000: it is copied again, from 1501 to 2002, and
+    // in L1 at 2400.
     RunResult r = run(script({{0, 'r'}, {0, 'w'}, {0, 'r'}}), options);
     assert_int_equal(r.copied_again, 1);
     assert_int_equal(r.copies, 2);
@@ -226,7 +229,8 @@ void three_tiers(void **) {
     assert_true(r.found[2] > 1000);
     assert_int_equal(r.moved[3], 0);
     assert_true(r.moved[2] + 16 >= r.moved[1] && r.moved[2] <= r.moved[1]);
-    // From L3: expand and copy, 1501 ns, behind the one that leaves. From L2: 101 ns.
+    // From L3: expand and copy, 1501 ns, behind the one that leaves. From L2: 101
+    // ns.
     assert_in_range(r.times.max(), 1506, 1506);
     assert_int_equal(r.times.p50(), 101 + 101 + 5);
     assert_int_equal(r.pcie.operations, 40);
@@ -255,7 +259,8 @@ void one_at_a_time(void **) {
 }
 
 void lives_and_ends(void **) {
-    // 0 ends while it moves, and while it is copied; 1 while it is in L1, and comes back.
+    // 0 ends while it moves, and while it is copied; 1 while it is in L1, and
+    // comes back.
     RunOptions options = simple();
     for (Mode mode : {Mode::optimistic, Mode::blocking}) {
         options.mode = mode;
@@ -393,12 +398,17 @@ void classes_keep_to_their_tiers(void **) {
     options.l2 = 1;
     for (const EntryClass &kind : entry_classes) {
         options.classes = ClassShares::parse(std::string(kind.name) + ":100");
-        RunResult r = run(trace, options);
-        assert_conserved(trace, r);
-        assert_int_equal(r.found[1] > 0, kind.in_l1);
-        assert_int_equal(r.moved[1] > 0, kind.in_l1);
-        assert_int_equal(r.found[2] > 0, kind.in_l2);
-        assert_int_equal(r.moved[2] > 0, kind.in_l2);
+        RunOptions with_batch = options;
+        with_batch.set("PREFETCH_BATCH_THRESHOLD", 4);
+        RunResult r;
+        for (const RunOptions &each : {with_batch, options}) {
+            r = run(trace, each);
+            assert_conserved(trace, r);
+            assert_int_equal(r.found[1] > 0, kind.in_l1);
+            assert_int_equal(r.moved[1] > 0, kind.in_l1);
+            assert_int_equal(r.found[2] > 0, kind.in_l2);
+            assert_int_equal(r.moved[2] > 0, kind.in_l2);
+        }
         assert_int_equal(r.pcie.bytes, uint64_t(kind.bytes) * r.pcie.operations);
         assert_int_equal(r.cxl.bytes, uint64_t(kind.bytes) * r.cxl.operations);
     }
@@ -445,8 +455,8 @@ void shares_of_classes(void **) {
 
 // ---- What the simulation must show
 
-/// A hundredth of the accesses make a token move: it is a new one, and asked for four times more
-/// while it comes. All others are in L1.
+/// A hundredth of the accesses make a token move: it is a new one, and asked
+/// for four times more while it comes. All others are in L1.
 Trace one_in_a_hundred_moves() {
     constexpr uint32_t hot = 500;
     std::vector<uint32_t> ids;

@@ -57,13 +57,15 @@ std::vector<Sample> samples() {
          "l 0x1fffff50 1\ns 0x1fffff7f 1\r\nl 0x1fffff80 6\n",
          {{0, 0, 1}, {0x1fffff50 / 64, 0x1fffff80 / 64}, {read, written, read}}},
         {Format::csv,
-         "version,time,op,size,lbn\n1,100,2a,512,17\n1,101,28,512,18\n1,101,28,512,17\n",
+         "version,time,op,size,lbn\n1,100,2a,512,17\n1,101,28,512,18\n1,101,28,"
+         "512,17\n",
          {{0, 1, 0}, {17, 18}, {written, read, read}, {100 * s, 101 * s, 101 * s}}},
         {Format::csv,
          "handle,operation\n0x40000001,create\n3,update\n3,free\n",
          {{0, 1, 1}, {0x40000001, 3}, {Operation::create, written, Operation::free}}},
         {Format::csv, "8,read,5\n8,w,7\n", {{0, 0}, {8}, {read, written}, {5, 7}}},
         {Format::csv, "8,get\n9,set", {{0, 1}, {8, 9}, {read, written}}},
+        {Format::csv, "Time,ID,Size\n2,8,512\n2.5,9,1\n", {{0, 1}, {8, 9}, {}, {2 * s, 5 * s / 2}}},
         {Format::u32be, be32({1, 2, 1, 3, 0x00ffffff}), {{0, 1, 0, 2, 3}, {1, 2, 3, 0xffffff}}},
         {Format::u64le, le64({1, uint64_t(1) << 39, 1, 1}), {{0, 1, 0, 0}, {1, uint64_t(1) << 39}}},
         {Format::oracle,
@@ -167,7 +169,8 @@ void bad_lines(void **) {
     bad(Format::csv, "time,op,id\n1,read,2\n", {"18446744074,read,2"});
 }
 
-/// An error says what is wrong with its line, and which format the file was taken for.
+/// An error says what is wrong with its line, and which format the file was
+/// taken for.
 void reasons(void **) {
     Folder folder;
     auto check = [&](const std::string &content, const std::string &said,
@@ -198,6 +201,7 @@ void reasons(void **) {
     check("1,read\n\n", "is blank", "csv");
     check("1,read\n,read\n", "is blank where there should be the number of an object", "csv");
     check("1,read\n1,reads\n", "has no operation", "csv");
+    check("address,op\n1,read\n", "names no column of objects: handle, id", "csv");
     check(ds_header() + "x", "in the middle of a record", "ds");
 }
 
@@ -224,7 +228,8 @@ void seconds_with_decimals(void **) {
     assert_true(has(refused(folder.file("handle,op,time_ns\n1,read,0.5\n")).sentence, "no time"));
 }
 
-/// Each format as each other one: refused, or read as something, but nothing else happens.
+/// Each format as each other one: refused, or read as something, but nothing
+/// else happens.
 void wrong_formats(void **) {
     Folder folder;
     auto is_number = [](Format format) {
@@ -391,7 +396,8 @@ void progress(void **) {
     }
 }
 
-/// Cut off at each byte, and with each byte changed: refused, or nothing of it matters.
+/// Cut off at each byte, and with each byte changed: refused, or nothing of it
+/// matters.
 void damaged_packings(void **) {
     Folder folder;
     std::string content;
@@ -420,7 +426,8 @@ void damaged_packings(void **) {
     }
 }
 
-/// Zeros between pieces and behind the last one, however many, are nothing. All else is damage.
+/// Zeros between pieces and behind the last one, however many, are nothing. All
+/// else is damage.
 void padded_packings(void **) {
     Folder folder;
     std::string content = "1\n2\n";
@@ -518,7 +525,8 @@ void recorded_tokens(void **) {
         assert_true(std::is_sorted(trace.time_ns.begin(), trace.time_ns.end()));
         for (Request r : trace.requests) {
             uint64_t handle = trace.keys[r.id];
-            // Chains write to the token of a queue pair; that of a memory region is read.
+            // Chains write to the token of a queue pair; that of a memory region is
+            // read.
             assert_int_equal(handle >> DS_TOKEN_TYPE_OFF,
                              r.op == Operation::write ? DS_TOKEN_QP : DS_TOKEN_MR);
         }

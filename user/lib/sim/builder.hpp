@@ -59,9 +59,10 @@ public:
     /// Throws Failure (EFBIG) if so many more make the trace too long.
     void expect(uint64_t count) const {
         if (count > most_ - trace_.requests.size())
-            throw Failure({EFBIG,
-                           "'" + path_ + "' has more than " + std::to_string(most_) + " requests.",
-                           "Allow more, or cut the trace.", false});
+            throw Failure(
+                {EFBIG, "'" + path_ + "' has more than " + std::to_string(most_) + " requests.",
+                 most_ < most_requests ? "Allow more, or cut the trace." : "Cut the trace.",
+                 false});
     }
     void add(uint64_t key, Operation op) {
         expect(1);

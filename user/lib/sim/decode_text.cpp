@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cctype>
 #include <charconv>
 #include <optional>
 
@@ -81,6 +82,17 @@ size_t split(std::string_view line, std::string_view separators,
     return count;
 }
 
+std::string lower(std::string_view text) {
+    std::string result(text);
+
+    std::ranges::transform(result, result.begin(), [](unsigned char c) { return std::tolower(c); });
+    return result;
+}
+
+bool is_name(std::string_view text) {
+    return !text.empty() && std::isalpha(static_cast<unsigned char>(text[0]));
+}
+
 constexpr struct {
     std::string_view name;
     Operation op;
@@ -99,7 +111,8 @@ std::optional<Operation> operation(std::string_view name) {
     return std::nullopt;
 }
 
-/// Which column is what. Without a header: handle, operation, time_ns.
+/// Which column is what. Without a header: handle, operation, time_ns. A header that names no
+/// column of operations says that all read.
 struct Columns {
     static constexpr size_t most = 16;
     static constexpr size_t none = SIZE_MAX;
@@ -116,25 +129,24 @@ struct Columns {
 
 std::optional<Columns> Columns::of_header(std::string_view line) {
     std::array<std::string_view, most> names;
-    std::optional<size_t> object, operation;
+    std::optional<size_t> object;
     Columns columns;
 
     columns.count = split(line, ",", names);
-    columns.time = none;
+    columns.operation = columns.time = none;
     columns.header = true;
     for (size_t i = 0; i < std::min(columns.count, most); i++) {
-        std::string_view name = names[i];
+        std::string name = lower(names[i]);
         if (name == "handle" || name == "lbn" || name == "obj_id" || name == "id")
             object = i;
         else if (name == "operation" || name == "op")
-            operation = i;
+            columns.operation = i;
         else if (name == "time_ns" || name == "time")
             columns.time = i, columns.in_seconds = name == "time";
     }
-    if (!object || !operation || columns.count > most)
+    if (!object || columns.count > most)
         return std::nullopt;
     columns.object = *object;
-    columns.operation = *operation;
     return columns;
 }
 
@@ -213,7 +225,10 @@ void decode_csv(Source &source, Builder &builder) {
         if (count != columns.count || count < 2 || (!columns.header && count > 3))
             source.fail_line(or_blank(line, "has another number of columns"));
         auto key = number(word[columns.object]);
-        auto op = operation(word[columns.operation]);
+        auto op = columns.operation == Columns::none ? Operation::read
+                                                     : operation(word[columns.operation]);
+        if (!key && first && is_name(word[0]))
+            source.fail_line("names no column of objects: handle, id, obj_id or lbn");
         if (!key)
             source.fail_line(no_number(word[columns.object], "the number of an object"));
         if (!op)

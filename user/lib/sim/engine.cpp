@@ -5,11 +5,13 @@
 #include <new>
 #include <string>
 
+#include "sim/step.hpp"
+
 namespace ds::sim {
 namespace {
 
 constexpr uint64_t write_stream = 1;
-constexpr uint64_t tick_uses = 64, progress_requests = 1 << 14;
+constexpr uint64_t tick_uses = 64;
 constexpr size_t ahead = 8;  // requests, in which memory has time to answer
 
 ds_policy_mode mode_of(const std::string &policy) {
@@ -43,7 +45,7 @@ Cache::Cache(Engine &owner, uint32_t objects, const RunOptions &options) : held_
 
     if (objects > most)
         throw Failure(
-            {EINVAL, "The token cache has no indices for " + std::to_string(objects) + " objects.",
+            {EBADMSG, "The token cache has no indices for " + std::to_string(objects) + " objects.",
              "Use a trace of at most " + std::to_string(most) + " objects.", false});
     if (int rc = ds_cache_init(&held_.cache, std::max(1u, objects), options.l1,
                                mode_of(options.policy), options.l2, DS_L2_ANYWHERE);
@@ -166,6 +168,8 @@ inline void Engine::look_ahead(size_t place) {
 }
 
 RunResult Engine::run(std::atomic<uint64_t> *progress) {
+    Step step(progress);
+
     for (uint32_t place = 0; place < trace_.requests.size(); place++) {
         look_ahead(place);
         uint64_t now = arrivals_.next();
@@ -173,8 +177,7 @@ RunResult Engine::run(std::atomic<uint64_t> *progress) {
             happen();
         arrivals_.begin();
         begin(place, now);
-        if (progress && place % progress_requests == 0)
-            *progress = place;
+        step.next();
     }
     while (!agenda_.empty())
         happen();

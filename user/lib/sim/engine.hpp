@@ -2,8 +2,10 @@
 // The inside of run(): requests and moves in the order of virtual time.
 #pragma once
 
+#include <array>
 #include <deque>
 #include <optional>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -63,6 +65,8 @@ public:
     /// In ns, 0 for now, DS_BATCH_NEVER.
     uint64_t due(uint64_t now) { return ds_batch_due(&held_.batch, now); }
     void flush(uint64_t now);
+    /// Does what leaves go with what left before for the same flush, as it is of the same page?
+    bool joins(const ds_cache_move &move);
 
 private:
     struct Waiter : ds_waiter {
@@ -74,6 +78,7 @@ private:
     int fetch(uint32_t page, std::span<ds_batch_item> items);
     int install(const ds_batch_item &item);
     void told(Waiter &waiter);
+    void serve(const Ask &ask, uint32_t token, uint64_t now);
 
     static const ds_batch_ops ops;
 
@@ -89,6 +94,8 @@ private:
     std::vector<Waiter *> free_waiters_;
     uint64_t now_ = 0;
     uint64_t fetched_ = 0;  // when what was fetched last is at hand
+    bool flushing_ = false;
+    std::set<std::array<uint32_t, 3>> left_;  // in this flush: from, to and page
 };
 
 class Engine {
@@ -111,6 +118,7 @@ private:
     struct Change {
         ds_cache_change moves;
         uint32_t waiters;  // a list
+        uint64_t begun;
         uint64_t fetched;  // when a batch has the token at hand; else 0
         uint64_t away;     // when others have left, if the host is asked meanwhile
         uint8_t tries;     // copies that a write made void
@@ -153,6 +161,8 @@ private:
     uint32_t begin_change(uint32_t token);
     void demote_idle(uint64_t now);
     uint64_t send_away(const Change &change, uint64_t now);
+    static bool is_copied(const ds_cache_move &move);
+    uint64_t copied(const ds_cache_move &move, uint64_t now);
     void happen();
     void copy_at(uint64_t time, uint32_t number, uint64_t now);
     void copy(uint32_t number, uint64_t now);
@@ -163,7 +173,7 @@ private:
     void finish(uint32_t number, uint64_t now);
     void wake(uint32_t waiters, uint64_t now);
     uint32_t spare_change();
-    void start(uint32_t number);
+    void start(uint32_t number, uint64_t now);
     void schedule(uint64_t time, uint32_t change);
     void log(uint64_t now, EventLog::Move what, uint32_t token, unsigned from, unsigned to) {
         if (events_)

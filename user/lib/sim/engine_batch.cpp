@@ -59,14 +59,37 @@ bool Batch::add(const Ask &ask, uint32_t token, uint64_t now) {
         return false;
     default:
         // It was at hand, whatever the policy wants of it.
-        engine_.serve(ask, 1, now);
+        serve(ask, token, now);
         return true;
     }
 }
 
+// What is written goes where the token is, if need be when it has come there.
+void Batch::serve(const Ask &ask, uint32_t token, uint64_t now) {
+    uint32_t change = engine_.change_of(token);
+
+    if (!ask.write)
+        engine_.serve(ask, 1, now);
+    else if (engine_.cache_->table.blocking && change != Engine::none)
+        engine_.wait(ask, change);
+    else
+        engine_.serve(ask, engine_.touch(token, true), now);
+}
+
 void Batch::flush(uint64_t now) {
     now_ = fetched_ = now;
+    left_.clear();
+    flushing_ = true;
     ds_batch_flush(&held_.batch, now);
+    flushing_ = false;
+}
+
+bool Batch::joins(const ds_cache_move &move) {
+    // Without L2 at one end, home is written to.
+    uint32_t page =
+        move.page == DS_L2_NONE ? ds_token_index(move.move.token) / DS_FETCH_HOME_PAGE : move.page;
+
+    return flushing_ && !left_.insert({move.from, move.move.to, page}).second;
 }
 
 int Batch::fetch(uint32_t page, std::span<ds_batch_item> items) {
@@ -93,7 +116,7 @@ int Batch::install(const ds_batch_item &item) {
     uint32_t number = engine.begin_change(item.token);
     if (number == Engine::none)
         return -EPERM;
-    engine.start(number);
+    engine.start(number, now_);
     engine.changes_[number].fetched = fetched_;
     engine.copy_at(engine.send_away(engine.changes_[number], now_), number, now_);
     return 0;
@@ -122,9 +145,10 @@ void Engine::access_batched(const Ask &ask, uint32_t token, uint64_t now) {
 
     ds_token_find(&cache_->table, token, &word);
     unsigned tier = ds_word_tier(word);
+    const EntryClass &kind = class_of(ask.object);
+    bool stays = tier == 1 || (!kind.in_l1 && (tier == 2 || !kind.in_l2));
     result_.found[tier]++;
-    if (tier == 1 || ds_word_is_moving(word) || !class_of(ask.object).in_l1 ||
-        !batch_->add(ask, token, now))
+    if (stays || ds_word_is_moving(word) || !batch_->add(ask, token, now))
         serve(ask, touch(token, ask.write), now);
     flush_if_due(now);
 }

@@ -23,11 +23,6 @@ std::span<const ds_cache_move> moves_of(const ds_cache_change &change) {
     return {change.moves, change.count};
 }
 
-// Between where it is and its home nothing is copied if the home is as new.
-bool is_copied(const ds_cache_move &move) {
-    return move.move.to != 3 || move.move.word & DS_WORD_DIRTY;
-}
-
 }  // namespace
 
 // A token that is not in L1 was used. True if it is on its way now.
@@ -36,7 +31,7 @@ bool Engine::promote(uint32_t token, uint64_t now) {
 
     if (number == none)
         return false;
-    start(number);
+    start(number, now);
     Change &change = changes_[number];
     const ds_cache_move &last = moves_of(change.moves).back();
     result_.expands += last.from == 3;
@@ -83,7 +78,7 @@ void Engine::demote_idle(uint64_t now) {
         }
         if (tier == 1)
             ds_policy_forget(&cache->policy, l1_slot);
-        start(number);
+        start(number, now);
         change.idle = true;
         copy_at(send_away(change, now), number, now);
     }
@@ -94,13 +89,26 @@ uint64_t Engine::send_away(const Change &change, uint64_t now) {
     uint64_t until = now;
 
     for (const ds_cache_move &move : moves_of(change.moves).first(change.moves.count - 1)) {
-        if (!is_copied(move))
-            continue;
-        result_.copies++;
-        until = std::max(
-            until, model_.copy(move.from, move.move.to, bytes_of_token(move.move.token), now));
+        if (is_copied(move))
+            until = std::max(until, copied(move, now));
     }
     return until;
+}
+
+// Between where it is and its home nothing is copied if the home is as new.
+bool Engine::is_copied(const ds_cache_move &move) {
+    return move.move.to != 3 || move.move.word & DS_WORD_DIRTY;
+}
+
+// Returns when it will have been. What a batch sends from or to one page goes together, as what it
+// fetches does.
+uint64_t Engine::copied(const ds_cache_move &move, uint64_t now) {
+    uint32_t token = move.move.token, bytes = bytes_of_token(token);
+    bool joins = batch_ && batch_->joins(move);
+
+    result_.copies++;
+    return joins ? model_.copy_too(move.from, move.move.to, bytes, now)
+                 : model_.copy(move.from, move.move.to, bytes, now);
 }
 
 // The next event.
@@ -141,9 +149,7 @@ void Engine::copy(uint32_t number, uint64_t now) {
     if (change.fetched) {
         schedule(std::max(now, std::exchange(change.fetched, 0)), number);
     } else if (is_copied(last)) {
-        result_.copies++;
-        schedule(model_.copy(last.from, last.move.to, bytes_of_token(last.move.token), now),
-                 number);
+        schedule(copied(last, now), number);
     } else {
         schedule(now, number);
     }
@@ -181,10 +187,8 @@ uint64_t Engine::copy_again(Change &change, uint64_t now) {
         if (!ds_move_is_void(&cache_->table, &move.move))
             continue;
         ds_move_copy(&cache_->table, &move.move);
-        result_.copies++;
         result_.copied_again++;
-        until = std::max(
-            until, model_.copy(move.from, move.move.to, bytes_of_token(move.move.token), now));
+        until = std::max(until, copied(move, now));
     }
     return until;
 }
@@ -209,6 +213,7 @@ void Engine::finish(uint32_t number, uint64_t now) {
         if (move.ret)
             continue;
         result_.moved.at(move.move.to)++;
+        result_.move_times.record(now - change.begun);
         log(now,
             asked_for     ? EventLog::Move::promote
             : change.idle ? EventLog::Move::demote
@@ -248,11 +253,12 @@ uint32_t Engine::spare_change() {
 }
 
 // Whoever asks for one of its tokens finds it.
-void Engine::start(uint32_t number) {
+void Engine::start(uint32_t number, uint64_t now) {
     Change &change = changes_[number];
 
     free_changes_.pop_back();
     change.waiters = none;
+    change.begun = now;
     change.fetched = change.away = 0;
     change.tries = 0;
     change.idle = change.copied = change.over = false;

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "sim/builder.hpp"
+#include "sim/step.hpp"
 
 namespace ds::sim {
 namespace {
@@ -46,8 +47,8 @@ private:
 
 class Generator {
 public:
-    explicit Generator(const Recipe &recipe)
-        : recipe_(recipe), random_(recipe.seed), builder_("generated", {}) {}
+    Generator(const Recipe &recipe, std::atomic<uint64_t> *progress)
+        : recipe_(recipe), random_(recipe.seed), builder_("generated", {}), step_(progress) {}
 
     void zipf() {
         Zipf rank(recipe_.objects, recipe_.alpha);
@@ -121,6 +122,7 @@ private:
         bool write = recipe_.writes > 0 && random_.chance(recipe_.writes);
         builder_.add(key, write ? Operation::write : Operation::read);
         made_++;
+        step_.next();
     }
 
     /// As a handle is: two bits of type, eight of generation, the index.
@@ -129,6 +131,7 @@ private:
     const Recipe &recipe_;
     Random random_;
     Builder builder_;
+    Step step_;
     uint64_t made_ = 0;
 };
 
@@ -149,6 +152,7 @@ void require(bool right, const std::string &sentence) {
 
 void check(const Recipe &r) {
     constexpr uint64_t most_qps = 1 << 20;  // four MRs of a QP then have 22 bits
+    constexpr uint64_t most_handles = uint64_t(1) << 32;
 
     require(r.requests >= 1 && r.requests <= most_requests, "A trace has 1 to 2^30 requests.");
     require(r.objects >= 1 && r.objects <= (r.kind == "fanout" ? most_qps : most_requests),
@@ -157,6 +161,9 @@ void check(const Recipe &r) {
     require(r.phases >= 1 && r.phases <= 1000, "There are 1 to 1000 phases.");
     require(r.scans >= 0 && r.scans < 1, "The share of scans is 0 or more, below 1.");
     require(r.writes >= 0 && r.writes <= 1, "The share of writes is 0 to 1.");
+    if (r.kind == "phases" && uint64_t(r.objects) * r.phases > most_handles)
+        throw Failure({EINVAL, "The phases have more than 2^32 objects.",
+                       "Choose fewer objects, which each phase has, or fewer phases.", false});
 }
 
 }  // namespace
@@ -169,12 +176,12 @@ std::vector<std::string_view> recipe_kinds() {
     return kinds;
 }
 
-Trace generate(const Recipe &recipe) {
+Trace generate(const Recipe &recipe, std::atomic<uint64_t> *progress) {
     check(recipe);
     for (const Maker &maker : makers) {
         if (maker.kind != recipe.kind)
             continue;
-        Generator generator(recipe);
+        Generator generator(recipe, progress);
         (generator.*maker.make)();
         return std::move(generator).finish();
     }

@@ -2,6 +2,7 @@
 // Traces that are made: the same recipe gives the same trace, on any machine.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -28,7 +29,7 @@ struct Recipe {
 /// (requests of QPs: each touches the tokens of its QP, CQ, PD and one of its MRs).
 std::vector<std::string_view> recipe_kinds();
 
-/// Throws Failure (EINVAL) for what is out of range.
-Trace generate(const Recipe &recipe);
+/// Throws Failure (EINVAL) for what is out of range. @p progress counts the requests made.
+Trace generate(const Recipe &recipe, std::atomic<uint64_t> *progress = nullptr);
 
 }  // namespace ds::sim

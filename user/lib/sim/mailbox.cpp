@@ -180,20 +180,24 @@ void Engine::answered(uint32_t number, int ret, uint64_t now) {
     free_changes_.push_back(number);
 }
 
-// Brings a token to L2 that nobody has asked for yet: it is there at once. Who leaves for it is
-// counted, and takes no time on the link.
+// Brings a token to L2 that nobody has asked for yet: it is there at once, as who left for it is
+// gone. What that takes is taken from the links.
 int Engine::stage(uint32_t token, uint64_t now) {
-    uint64_t came = cache_->moved[3][2], left = cache_->moved[2][3];
-    int rc = ds_cache_stage(cache_.get(), token);
+    ds_cache_change moves;
+    int rc = ds_change_stage(cache_.get(), token, &moves);
 
-    result_.moved[3] += cache_->moved[2][3] - left;
-    if (cache_->moved[3][2] == came)
-        return rc;
-    result_.moved[2]++;
-    result_.copies++;
-    result_.prestaged++;
-    model_.copy(3, 2, bytes_of_token(token), now);
-    log(now, EventLog::Move::stage, token, 3, 2);
+    for (const ds_cache_move &move : std::span(moves.moves, moves.count)) {
+        if (move.ret)
+            continue;
+        bool staged = move.move.to == 2;
+        result_.moved.at(move.move.to)++;
+        result_.prestaged += staged;
+        log(now, staged ? EventLog::Move::stage : EventLog::Move::evict, move.move.token, move.from,
+            move.move.to);
+        if (is_copied(move))
+            copied(move, now);
+    }
+    result_.virtual_ns = std::max(result_.virtual_ns, now);
     return rc;
 }
 

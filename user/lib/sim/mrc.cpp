@@ -7,6 +7,7 @@
 
 #include "sim/random.hpp"
 #include "sim/reuse_distance.hpp"
+#include "sim/step.hpp"
 
 namespace ds::sim {
 namespace {
@@ -94,11 +95,17 @@ double MissRatioCurve::at(uint64_t entries) const {
     return misses_[std::min<uint64_t>(entries, uniques())];
 }
 
-MissRatioCurve exact_mrc(std::span<const uint32_t> ids) {
+double Sampling::share_of(uint64_t requests) const {
+    return std::max(
+        rate, static_cast<double>(least) / static_cast<double>(std::max<uint64_t>(requests, 1)));
+}
+
+MissRatioCurve exact_mrc(std::span<const uint32_t> ids, std::atomic<uint64_t> *progress) {
     ReuseDistance order(ids_of(ids));
     std::vector<uint64_t> hits(ids_of(ids));
 
-    for (uint32_t id : ids) {
+    for (Step step(progress); uint32_t id : ids) {
+        step.next();
         if (order.seen(id))
             hits[order.distance(id)]++;
         order.touch(id);
@@ -106,12 +113,11 @@ MissRatioCurve exact_mrc(std::span<const uint32_t> ids) {
     return {hits, ids.size()};
 }
 
-MissRatioCurve sampled_mrc(std::span<const uint32_t> ids, const Sampling &sampling) {
+MissRatioCurve sampled_mrc(std::span<const uint32_t> ids, const Sampling &sampling,
+                           std::atomic<uint64_t> *progress) {
     const uint32_t most = ids_of(ids);
     const Random random(sampling.seed);
-    double share =
-        std::max(sampling.rate, static_cast<double>(sampling.least) /
-                                    static_cast<double>(std::max<size_t>(ids.size(), 1)));
+    double share = sampling.share_of(ids.size());
     std::vector<Stratum> part(strata);
 
     for (LastUse last(most); uint32_t id : ids)
@@ -122,7 +128,9 @@ MissRatioCurve sampled_mrc(std::span<const uint32_t> ids, const Sampling &sampli
 
     ReuseDistance order(most);
     std::vector<uint64_t> hits(most);
+    Step step(progress);
     for (LastUse last(most); uint32_t id : ids) {
+        step.next();
         uint64_t ago = last.ago(id);
         if (uint64_t stands_for = ago ? part[stratum_of(ago)].next(random) : 0)
             hits[order.distance(id)] += stands_for;

@@ -2,6 +2,7 @@
 // Miss-ratio curves of LRU: the share of misses at every capacity, from one pass.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -30,10 +31,14 @@ struct Sampling {
     double rate = 0.01;      ///< above 0, at most 1
     uint64_t least = 16384;  ///< about 0.2 points of error, however short the trace
     uint64_t seed = 1;
+
+    /// Of so many requests; 1 or more: of all.
+    double share_of(uint64_t requests) const;
 };
 
 /// Both take dense ids, below 2^31: memory is up to 40 bytes for each id below the largest.
-MissRatioCurve exact_mrc(std::span<const uint32_t> ids);
+/// @p progress counts the requests that were looked at.
+MissRatioCurve exact_mrc(std::span<const uint32_t> ids, std::atomic<uint64_t> *progress = nullptr);
 
 /// Requests are sampled, not ids as SHARDS does (Waldspurger et al., FAST 2015). That is slower,
 /// about half the exact curve's time, but what is sampled has its exact distance: hot ids and
@@ -41,6 +46,7 @@ MissRatioCurve exact_mrc(std::span<const uint32_t> ids);
 /// in strata by how many requests ago their id was asked for, which is known of all of them; in a
 /// stratum distances differ little. First requests are not sampled but counted. Deterministic for
 /// a seed.
-MissRatioCurve sampled_mrc(std::span<const uint32_t> ids, const Sampling &sampling);
+MissRatioCurve sampled_mrc(std::span<const uint32_t> ids, const Sampling &sampling,
+                           std::atomic<uint64_t> *progress = nullptr);
 
 }  // namespace ds::sim

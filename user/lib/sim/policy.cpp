@@ -36,10 +36,11 @@ uint32_t number_of(std::string_view text, const PolicyKind &kind) {
 
     if (error != std::errc() || stop != text.data() + text.size() || number < 1 ||
         number > kind.most)
-        throw wrong(
-            "'" + std::string(text) + "' is no number for policy " + std::string(kind.name) + ".",
-            kind.most ? "Use 1 to " + std::to_string(kind.most) + ", or none."
-                      : "Only w-tinylfu and literal-001 have one.");
+        throw kind.most ? wrong("'" + std::string(text) + "' is no number for policy " +
+                                    std::string(kind.name) + ".",
+                                "Use 1 to " + std::to_string(kind.most) + ", or none.")
+                        : wrong("Policy " + std::string(kind.name) + " takes no number.",
+                                "Only w-tinylfu and literal-001 take one.");
     return number;
 }
 
@@ -51,13 +52,16 @@ std::span<const PolicyKind> policies() {
 
 std::unique_ptr<Policy> make_policy(std::string_view name, uint32_t capacity, const Trace &trace) {
     size_t colon = name.find(':');
+    std::string_view wanted = name.substr(0, colon);
     std::string names;
 
+    if (wanted == "default")  // as the module and run() call it
+        wanted = "ds";
     if (capacity == 0)
         throw wrong("A cache of 0 entries has no policy.", "Use a capacity of 1 or more.");
     for (const PolicyKind &kind : kinds) {
         names += " " + std::string(kind.name);
-        if (kind.name != name.substr(0, colon))
+        if (kind.name != wanted)
             continue;
         uint32_t number =
             colon == name.npos ? kind.number : number_of(name.substr(colon + 1), kind);

@@ -27,8 +27,8 @@ enum class Mode : uint8_t { optimistic, blocking };
 struct RunOptions {
     std::string policy = "default";  ///< or literal-001, adaptive-001
     Mode mode = Mode::optimistic;
-    uint32_t l1 = 8192;                   ///< entries
-    uint32_t l2 = 64;                     ///< pages of 16 KiB; 0: there is none
+    uint32_t l1 = 8192;                   ///< entries; this and l2 are the module's defaults
+    uint32_t l2 = 256;                    ///< pages of 16 KiB; 0: there is none
     std::optional<uint32_t> writes;       ///< percent of the accesses; else as the trace says
     double rate = 10;                     ///< requests in a microsecond, evenly
     std::optional<uint32_t> outstanding;  ///< if given: so many are under way, at no fixed rate
@@ -47,6 +47,8 @@ struct RunOptions {
     void set(std::string_view name, uint64_t value);
     /// The names, with a blank between them.
     static std::string parameter_names();
+    /// Why a parameter would mean nothing, as things are; nothing if it would mean something.
+    std::optional<Error> no_use_for(std::string_view name) const;
 
     /// Those that are counted, for check().
     enum class Count : uint8_t { l1, l2, writes, outstanding, handlers };
@@ -69,6 +71,7 @@ struct RunResult {
     uint64_t waits = 0;               ///< accesses that waited for a move to end
 
     std::array<uint64_t, 4> moved{};  ///< moves that ended, by the tier to which
+    Percentiles move_times;           ///< of these moves, in ns
     uint64_t copies = 0;              ///< of tokens, from one tier to another
     uint64_t copied_again = 0;        ///< of these, because of a write meanwhile
     uint64_t aborts = 0;              ///< moves that were given up because of writes

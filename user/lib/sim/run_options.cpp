@@ -2,6 +2,7 @@
 // What a run may be given.
 #include <algorithm>
 #include <cerrno>
+#include <sstream>
 #include <vector>
 
 #include "sim/bandwidth_server.hpp"
@@ -40,6 +41,11 @@ Failure wrong(std::string sentence, std::string remedy) {
     return Failure({EINVAL, std::move(sentence), std::move(remedy), false});
 }
 
+// Not the options are wrong but the trace, for these.
+Failure unfit(std::string sentence, std::string remedy) {
+    return Failure({EBADMSG, std::move(sentence), std::move(remedy), false});
+}
+
 void in_range(std::string_view what, uint64_t value, uint64_t least, uint64_t most) {
     if (value < least || value > most)
         throw wrong(std::string(what) + " cannot be " + std::to_string(value) + ".",
@@ -48,9 +54,11 @@ void in_range(std::string_view what, uint64_t value, uint64_t least, uint64_t mo
 
 // Also what is no number at all.
 void in_range(std::string_view what, double value, double least, double most) {
+    auto text = [](double number) { return (std::ostringstream() << number).str(); };
+
     if (!(value >= least && value <= most))
-        throw wrong(std::string(what) + " cannot be " + std::to_string(value) + ".",
-                    "Use " + std::to_string(least) + " to " + std::to_string(most) + ".");
+        throw wrong(std::string(what) + " cannot be " + text(value) + ".",
+                    "Use " + text(least) + " to " + text(most) + ".");
 }
 
 }  // namespace
@@ -93,24 +101,35 @@ void RunOptions::check(Count which, uint64_t number) {
     }
 }
 
-void RunOptions::check() const {
-    bool of_001 = policy == "literal-001" || policy == "adaptive-001";
+std::optional<Error> RunOptions::no_use_for(std::string_view name) const {
+    std::string text(name);
 
-    if (policy != "default" && !of_001)
+    if (name == l1_capacity || name == batch_size)
+        return std::nullopt;
+    if (is_of_policy(name)) {
+        if (policy == "literal-001" || policy == "adaptive-001")
+            return std::nullopt;
+        return wrong("The default policy has no " + text + ".",
+                     "Use --policy literal-001 or adaptive-001 with it.")
+            .error();
+    }
+    if (name.starts_with("EXPAND_")) {
+        if (handlers)
+            return std::nullopt;
+        return wrong(text + " means nothing without a mailbox.", "Use --handlers with it.").error();
+    }
+    if (parameters.contains(batch_size))
+        return std::nullopt;
+    return wrong(text + " means nothing without a batch.", "Use --batch with it.").error();
+}
+
+void RunOptions::check() const {
+    if (policy != "default" && policy != "literal-001" && policy != "adaptive-001")
         throw wrong("The token cache has no policy '" + policy + "'.",
                     "Choose from: default literal-001 adaptive-001.");
-    for (const auto &[name, value] : parameters) {
-        if (is_of_policy(name)) {
-            if (!of_001)
-                throw wrong("The default policy has no " + name + ".",
-                            "Use --policy literal-001 or adaptive-001 with it.");
-        } else if (name.starts_with("EXPAND_")) {
-            if (!handlers)
-                throw wrong(name + " means nothing without a mailbox.", "Use --handlers with it.");
-        } else if (!parameters.contains(batch_size)) {
-            throw wrong(name + " means nothing without a batch.", "Use --batch with it.");
-        }
-    }
+    for (const auto &[name, value] : parameters)
+        if (auto error = no_use_for(name))
+            throw Failure(*error);
     check(Count::l1, l1);
     check(Count::l2, l2);
     check(Count::writes, writes.value_or(0));
@@ -131,11 +150,11 @@ void RunOptions::check(const Trace &trace) const {
     if (!trace_times)
         return;
     if (trace.time_ns.empty())
-        throw wrong("The trace does not say when its requests came.",
+        throw unfit("The trace does not say when its requests came.",
                     "Use a rate, or a number of requests under way.");
     uint64_t first = trace.time_ns[0], last = std::ranges::max(trace.time_ns);
     if (last - first > BandwidthServer::most_ns)
-        throw wrong("The trace's requests came over more than 200 days.",
+        throw unfit("The trace's requests came over more than 200 days.",
                     "Check its times, or use a rate.");
 }
 

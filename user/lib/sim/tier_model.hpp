@@ -18,6 +18,11 @@ struct Link {
 
     uint64_t serve(uint64_t now, uint32_t size) {
         operations++;
+        return serve_too(now, size);
+    }
+
+    /// With the operation before.
+    uint64_t serve_too(uint64_t now, uint32_t size) {
         bytes += size;
         return server.serve(now, size);
     }
@@ -59,6 +64,14 @@ public:
     uint64_t copy(unsigned from, unsigned to, uint32_t bytes, uint64_t now) {
         return from == 2 || to == 2 ? access(2, to == 2, bytes, now)
                                     : access(3, to == 3, bytes, now);
+    }
+
+    /// The same in one operation with another copy of the same way: only its bytes are added.
+    uint64_t copy_too(unsigned from, unsigned to, uint32_t bytes, uint64_t now) {
+        if (from == 2 || to == 2)
+            return cxl_.serve_too(now, bytes) + times_.l2.median_ns();
+        return pcie_.serve_too(now, bytes) +
+               (to == 3 ? times_.l3_write : times_.l3_read).median_ns();
     }
 
     /// The host's driver answers an expand request.

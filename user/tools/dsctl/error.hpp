@@ -67,8 +67,8 @@ public:
     Json context = Json::object();
 };
 
-// A wrong command line.
-Error usage(std::string sentence, std::string remedy = "see 'dsctl --help'");
+// A wrong command line. Without a remedy it is the verb's help.
+Error usage(std::string sentence, std::string remedy = "");
 
 // An errno that a system call or the kernel gave. area is the XXX of the code;
 // NNN is the errno. The remedy is the errno's general one if none is given.

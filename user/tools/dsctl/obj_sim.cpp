@@ -10,7 +10,9 @@ constexpr Param csv{.name = "--csv", .help = "print lines of comma-separated val
 
 constexpr Param traces{.name = "TRACE...",
                        .kind = Kind::file,
-                       .help = "files of requests, plain or packed by gzip, xz or zstd"};
+                       .help =
+                           "files of requests, plain or packed by gzip, xz or zstd; -: "
+                           "standard input"};
 
 // What all verbs that read traces take, behind those of their own.
 std::vector<Param> with_reader(std::vector<Param> params) {
@@ -43,7 +45,9 @@ std::vector<Param> with_reader(std::vector<Param> params) {
 
 constexpr Param one_trace{.name = "TRACE",
                           .kind = Kind::file,
-                          .help = "file of requests, plain or packed by gzip, xz or zstd"};
+                          .help =
+                              "file of requests, plain or packed by gzip, xz or zstd; -: "
+                              "standard input"};
 
 // What a run is given, behind the options of one verb and before those of reading. With
 // @p lists several values are several runs.
@@ -59,33 +63,40 @@ std::vector<Param> with_run(std::vector<Param> params, bool lists) {
          .help = "what becomes of requests for a token that moves: optimistic (served where it "
                  "was) or blocking (they wait)",
          .fallback = "optimistic"},
-        {.name = "--l1", .value = number, .help = "entries of L1", .fallback = "8192"},
+        {.name = "--l1",
+         .value = number,
+         .help = "entries of L1, 16 to 2097150",
+         .fallback = "8192"},
         {.name = "--l2",
          .value = lists ? "LIST" : "PAGES",
-         .help = "pages of L2, of 16 KiB; 0: there is none",
-         .fallback = "64"},
+         .help = "pages of L2, of 16 KiB, up to 2048; 0: there is none",
+         .fallback = "256"},
         {.name = "--writes",
          .value = lists ? "LIST" : "PERCENT",
-         .help = "accesses that write (default: as the trace says)"},
+         .help = "accesses that write, in percent, drawn by --seed (default: as the trace says)"},
         {.name = "--batch",
          .value = number,
-         .help = "misses that are fetched together, or after PREFETCH_TIMER_NS (default: each for "
-                 "itself)"},
+         .help =
+             "misses that are fetched together, or after PREFETCH_TIMER_NS, up to 1024; 0: each "
+             "for itself (default: 0)"},
         {.name = "--handlers",
          .value = number,
-         .help = "threads of the host that serve its mailbox (default: each request has its own)"},
+         .help = "threads of the host that serve its mailbox, up to 1024; 0: each request has its "
+                 "own (default: 0)"},
         {.name = "--rate",
          .value = lists ? "LIST" : "R",
-         .help = "requests in a microsecond, evenly, however long they take (default: 10)"},
+         .help = "requests in a microsecond, 0.001 to 1000, evenly, however long they take "
+                 "(default: 10)"},
         {.name = "--outstanding",
          .value = number,
-         .help = "requests under way, at no fixed rate: each that ends is followed by another"},
+         .help = "requests under way, 1 to 65536, at no fixed rate: each that ends is followed by "
+                 "another"},
         {.name = "--trace-times",
          .help = "requests come when the trace says, from the first one's time on"},
         {.name = "--seed",
          .value = "N",
          .kind = Kind::number,
-         .help = "of what is random",
+         .help = "seed of the random numbers",
          .fallback = "1"},
         {.name = "--latency",
          .value = "LIST",
@@ -115,14 +126,16 @@ const Object sim{
             {
                 .name = "run",
                 .summary = "Run a trace through the tiers of the token cache, in virtual time.",
-                .params = with_run({one_trace,
-                                    {.name = "--events",
-                                     .value = "FILE",
-                                     .kind = Kind::file,
-                                     .help = "write what moves there, a line of JSON each"},
-                                    {.name = "--timing",
-                                     .help = "say how long it takes beside a pass of bare LRU"}},
-                                   false),
+                .params =
+                    with_run({one_trace,
+                              {.name = "--events",
+                               .value = "FILE",
+                               .kind = Kind::file,
+                               .help = "write what moves there, a line of JSON each"},
+                              {.name = "--timing",
+                               .help = "compare the time that it takes with that of a bare LRU "
+                                       "pass, five times each"}},
+                             false),
                 .examples =
                     {{"sim run OLTP.lis --l1 512", "hits, access times, moves and DMA"},
                      {"sim run OLTP.lis --mode blocking --writes 50 --outstanding 16",
@@ -161,12 +174,12 @@ const Object sim{
                     {traces,
                      {.name = "--capacity",
                       .value = "LIST",
-                      .help = "entries of the cache, as 512,2048",
+                      .help = "entries of the cache, 1 to 1073741824 each",
                       .fallback = "512,2048,8192,32768"},
                      {.name = "--policy",
                       .value = "LIST",
-                      .help = "policies, w-tinylfu:N with a window of N percent, literal-001:N "
-                              "with a threshold of N uses",
+                      .help = "policies, also literal-001, adaptive-001, w-tinylfu:N with a window "
+                              "of N percent, literal-001:N with a threshold of N uses",
                       .fallback = "lru,fifo,clock,sieve,s3-fifo,2q,arc,lirs,w-tinylfu,lfu,ds,opt"},
                      {.name = "--threads",
                       .value = "N",
@@ -203,7 +216,7 @@ const Object sim{
                      {.name = "--least",
                       .value = "N",
                       .kind = Kind::number,
-                      .help = "with --sampled: requests, however few --rate would be",
+                      .help = "with --sampled: requests to ask, if --rate would be fewer",
                       .fallback = "16384",
                       .min = 1,
                       .max = ds::sim::most_requests},
@@ -213,8 +226,9 @@ const Object sim{
                               "faster, from a twentieth of the requests"},
                              {"sim mrc loop.trace --csv", "for a plot"}},
                 .run = sim_mrc,
-                .details = "First accesses are misses, too. With --sampled the pass takes about "
-                           "half the time and is off by some thousandths, with the usual --least.",
+                .details = "First accesses are misses, too. With --sampled the pass, but not the "
+                           "reading of the file, takes about half the time; it is off by some "
+                           "thousandths, with the usual --least.",
             },
             {
                 .name = "calibrate",
@@ -244,7 +258,9 @@ const Object sim{
             {
                 .name = "trace make",
                 .summary = "Make a trace, in the format 'ds'.",
-                .params = {{.name = "FILE", .kind = Kind::file, .help = "file to write"},
+                .params = {{.name = "FILE",
+                            .kind = Kind::file,
+                            .help = "file to write; -: standard output"},
                            {.name = "--kind",
                             .value = "KIND",
                             .kind = Kind::choice,
@@ -292,7 +308,7 @@ const Object sim{
                            {.name = "--seed",
                             .value = "N",
                             .kind = Kind::number,
-                            .help = "of what is random",
+                            .help = "seed of the random numbers",
                             .fallback = "1"}},
                 .examples =
                     {{"sim trace make loop.trace --kind loop --objects 1000 --requests 90000",

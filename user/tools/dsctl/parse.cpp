@@ -102,7 +102,6 @@ private:
     void choose_object(const std::string &word);
     bool choose_verb(const std::string &word);
     void end_of_words();
-    std::string help_hint() const;
 
     const std::vector<std::string> &words_;
     Parsed &parsed_;
@@ -111,16 +110,6 @@ private:
     std::string_view half_verb_;  // first word of a verb of two words
     size_t args_ = 0;             // positional arguments so far
 };
-
-std::string Parser::help_hint() const {
-    std::string command = "dsctl";
-
-    if (parsed_.object)
-        command += " " + std::string(parsed_.object->name);
-    if (parsed_.verb)
-        command += " " + std::string(parsed_.verb->name);
-    return "see '" + command + " --help'";
-}
 
 // "-1" is an argument of 'mem add', "-" is standard input.
 bool Parser::is_option(const std::string &word) const {
@@ -161,7 +150,7 @@ const Param &Parser::find_option(std::string_view name) const {
 
     for (const Param *param : params)
         names.push_back(param->name);
-    std::string_view chosen = pick(name, names, "option", help_hint());
+    std::string_view chosen = pick(name, names, "option", help_hint(parsed_));
     return **std::find_if(params.begin(), params.end(),
                           [&](const Param *param) { return param->name == chosen; });
 }
@@ -170,7 +159,7 @@ const Param &Parser::find_letter(char letter) const {
     for (const Param *param : known_options())
         if (param->letter == letter)
             return *param;
-    throw usage(std::string("no option '-") + letter + "'", help_hint());
+    throw usage(std::string("no option '-") + letter + "'");
 }
 
 // 'dsctl version --all': the default verb needs no name.
@@ -184,7 +173,7 @@ void Parser::take_value(const Param &param, std::optional<std::string> value) {
     if (!value && next_ < words_.size())
         value = words_[next_++];
     if (!value)
-        throw usage("option " + in_quotes(param.name) + " needs a value", help_hint());
+        throw usage("option " + in_quotes(param.name) + " needs a value");
     set_option(param, *value);
 }
 
@@ -203,7 +192,7 @@ void Parser::option(const std::string &word) {
     if (!param.is_flag())
         return take_value(param, value);
     if (value)
-        throw usage("option " + in_quotes(param.name) + " takes no value", help_hint());
+        throw usage("option " + in_quotes(param.name) + " takes no value");
     set_option(param, "");
 }
 
@@ -230,8 +219,7 @@ void Parser::check_value(const Param &param, const std::string &value) const {
         if (std::find(choices.begin(), choices.end(), value) == choices.end())
             throw usage(
                 (param.is_option() ? "option " + in_quotes(param.name) : std::string(param.name)) +
-                    " is one of " + std::string(param.choices) + ", not " + in_quotes(value),
-                help_hint());
+                " is one of " + std::string(param.choices) + ", not " + in_quotes(value));
     } else if (param.kind != Kind::text && param.kind != Kind::file && !param.is_flag()) {
         number_of(param, value);
     }
@@ -245,7 +233,7 @@ void Parser::set_option(const Param &param, const std::string &value) {
     if (global)
         set_global(param.name, value);
     else if (!parsed_.values.emplace(param.name, value).second)
-        throw usage("option " + in_quotes(param.name) + " is given twice", help_hint());
+        throw usage("option " + in_quotes(param.name) + " is given twice");
 }
 
 void Parser::set_global(std::string_view name, const std::string &value) {
@@ -282,7 +270,7 @@ void Parser::choose_object(const std::string &word) {
     }
     for (const Object *object : objects())
         names.push_back(object->name);
-    std::string_view name = pick(word, names, "object", help_hint());
+    std::string_view name = pick(word, names, "object", help_hint(parsed_));
     parsed_.object = *std::find_if(objects().begin(), objects().end(),
                                    [&](const Object *object) { return object->name == name; });
 }
@@ -312,7 +300,7 @@ bool Parser::choose_verb(const std::string &word) {
 
     // What other tools call it.
     std::string_view wanted = word == "list" || word == "ls" ? "show" : std::string_view(word);
-    std::string name(pick(wanted, names, "verb", help_hint()));
+    std::string name(pick(wanted, names, "verb", help_hint(parsed_)));
     if (!half_verb_.empty())
         name = std::string(half_verb_) + " " + name;
     for (const Verb &verb : verbs) {
@@ -339,7 +327,7 @@ void Parser::positional(const std::string &word) {
         value += word;
         return;
     }
-    throw usage("too many arguments: " + in_quotes(word), help_hint());
+    throw usage("too many arguments: " + in_quotes(word));
 }
 
 void Parser::end_of_words() {
@@ -356,12 +344,11 @@ void Parser::end_of_words() {
         parsed_.verb = parsed_.object->default_verb();
     }
     if (!parsed_.verb)
-        throw usage("no verb is named", help_hint());
+        throw usage("no verb is named");
     for (const Param &param : parsed_.verb->params)
         if (param.is_needed() && parsed_.values.find(param.name) == parsed_.values.end())
             throw usage(std::string(param.is_option() ? "option " : "argument ") +
-                            std::string(param.name) + " is missing",
-                        help_hint());
+                        std::string(param.name) + " is missing");
 }
 
 std::string bounds(const Param &param) {
@@ -409,6 +396,16 @@ uint64_t number_of(const Param &param, std::string_view text) {
         throw usage(std::string(param.name) + " is " + bounds(param) + ", not " +
                     std::string(text));
     return *value;
+}
+
+std::string help_hint(const Parsed &parsed) {
+    std::string command = "dsctl";
+
+    if (parsed.object)
+        command += " " + std::string(parsed.object->name);
+    if (parsed.verb)
+        command += " " + std::string(parsed.verb->name);
+    return "see '" + command + " --help'";
 }
 
 void parse(const std::vector<std::string> &words, Parsed *parsed) {

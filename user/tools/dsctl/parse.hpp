@@ -24,6 +24,9 @@ struct Parsed {
 // so that the error can be printed in the form that the user asked for.
 void parse(const std::vector<std::string> &words, Parsed *parsed);
 
+// Where the help for a command is, as far as it was understood.
+std::string help_hint(const Parsed &parsed);
+
 // The number that a text of this kind stands for; throws if it is none or out of range.
 uint64_t number_of(const Param &param, std::string_view text);
 

@@ -29,7 +29,9 @@ std::string Progress::amount() const {
         return bytes_text(total_);
     if (unit_ == Unit::milliseconds)
         return format("%.0f s", static_cast<double>(total_) / 1000);
-    return std::to_string(total_) + " operations";
+    return std::to_string(total_) + (unit_ == Unit::requests ? " requests"
+                                     : unit_ == Unit::runs   ? " runs"
+                                                             : " operations");
 }
 
 std::string Progress::rate(uint64_t done) const {
@@ -37,7 +39,7 @@ std::string Progress::rate(uint64_t done) const {
 
     if (unit_ == Unit::bytes)
         return ", " + rate_text(per_second);
-    if (unit_ == Unit::operations)
+    if (unit_ == Unit::operations || unit_ == Unit::requests)
         return format(", %.0f/s", per_second);
     return "";
 }

@@ -12,7 +12,7 @@ namespace dsctl {
 
 class Progress {
 public:
-    enum class Unit { bytes, operations, milliseconds };
+    enum class Unit { bytes, operations, requests, runs, milliseconds };
 
     // Shown if stderr is a terminal or --progress is given, and not with -q.
     Progress(const Settings &settings, std::string what, uint64_t total, Unit unit = Unit::bytes);

@@ -21,7 +21,9 @@ std::string help_for(const Parsed &parsed) {
     return help();
 }
 
-int fail(Output &out, const Error &error) {
+int fail(Output &out, const Parsed &parsed, Error error) {
+    if (error.remedy.empty() && error.exit == Exit::usage)
+        error.remedy = help_hint(parsed);
     return out.finish(error.exit, &error);
 }
 
@@ -33,10 +35,11 @@ int run(const Parsed &parsed) {
         Call call(*parsed.object, *parsed.verb, parsed.settings, out, parsed.values);
         return out.finish(parsed.verb->run(call));
     } catch (const Error &error) {
-        return fail(out, error);
+        return fail(out, parsed, error);
     } catch (const std::bad_alloc &) {
-        return fail(out, from_errno("SYS", ENOMEM, "dsctl has no memory left",
-                                    "give it less to do, or raise the limit of its memory"));
+        return fail(out, parsed,
+                    from_errno("SYS", ENOMEM, "dsctl has no memory left",
+                               "give it less to do, or raise the limit of its memory"));
     }
 }
 
@@ -56,7 +59,7 @@ int run(const std::vector<std::string> &words, const Settings &settings) {
         parse(words, &parsed);
     } catch (const Error &error) {
         Output out(parsed.settings);
-        return fail(out, error);
+        return fail(out, parsed, error);
     }
     if (parsed.help) {
         Settings plain;

@@ -2,11 +2,15 @@
 // The verbs of dsctl sim, and what they have in common.
 #pragma once
 
+#include <atomic>
+#include <chrono>
+#include <future>
 #include <string>
 #include <vector>
 
 #include "call.hpp"
 #include "file.hpp"
+#include "progress.hpp"
 #include "sim/trace.hpp"
 
 namespace dsctl {
@@ -35,6 +39,20 @@ auto or_error(Action &&action) {
         throw from_errno("SIM", error.code, clause(error.sentence),
                          general ? file_remedy(error.code) : clause(error.remedy));
     }
+}
+
+// The same in another thread, as this one shows how far it has come: the action counts what is done
+// of @p total.
+template <class Action>
+auto with_progress(Call &call, const char *what, uint64_t total, Progress::Unit unit,
+                   Action &&action) {
+    Progress progress(call.settings, what, total, unit);
+    std::atomic<uint64_t> done = 0;
+    auto result = std::async(std::launch::async, [&] { return action(&done); });
+
+    while (result.wait_for(std::chrono::milliseconds(100)) != std::future_status::ready)
+        progress.update(done);
+    return or_error([&] { return result.get(); });
 }
 
 // A file of 'TRACE...', read as --format, --block and --most say.

@@ -15,31 +15,32 @@ using ds::sim::Latency;
 using ds::sim::RunOptions;
 using ds::sim::RunResult;
 
-uint64_t number_of(std::string_view option, std::string_view text) {
+// @p what: an option, or what it names.
+uint64_t number_of(const std::string &what, std::string_view text) {
     auto number = parse_number(text);
 
     if (!number)
-        throw usage("option '" + std::string(option) + "' is no number: '" + std::string(text) +
-                    "'");
+        throw usage(what + " is a whole number, not '" + std::string(text) + "'");
     return *number;
 }
 
-uint32_t count_of(std::string_view option, RunOptions::Count which, std::string_view text) {
+uint32_t count_of(const std::string &option, RunOptions::Count which, std::string_view text) {
     uint64_t number = number_of(option, text);
 
     or_error([&] { RunOptions::check(which, number); });
     return static_cast<uint32_t>(number);
 }
 
-double decimal_in(std::string_view option, std::string_view text) {
+double decimal_in(const std::string &what, std::string_view text) {
     double value = 0;
     auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
 
     if (error != std::errc() || stop != text.data() + text.size())
-        throw usage("option '" + std::string(option) + "' has no number but '" + std::string(text) +
-                    "'");
+        throw usage(what + " is a number, as 0.5, not '" + std::string(text) + "'");
     return value;
 }
+
+constexpr const char *batch_size = "PREFETCH_BATCH_THRESHOLD";
 
 using Assignment = std::pair<std::string, std::string>;
 
@@ -64,14 +65,15 @@ std::vector<Assignment> assignments_of(const Call &call, std::string_view option
 }
 
 // "5", or "170:410".
-Latency latency_of(const std::string &text) {
+Latency latency_of(const std::string &name, const std::string &text) {
+    std::string what = "latency '" + name + "'";
     size_t colon = text.find(':');
-    uint64_t median = number_of("--latency", text.substr(0, colon));
-    uint64_t p99 = colon == text.npos ? median : number_of("--latency", text.substr(colon + 1));
+    uint64_t median = number_of(what, text.substr(0, colon));
+    uint64_t p99 = colon == text.npos ? median : number_of(what, text.substr(colon + 1));
     auto latency = Latency::lognormal(median, p99);
 
     if (!latency)
-        throw usage(clause(latency.error().sentence), clause(latency.error().remedy));
+        throw usage(what + ": " + clause(latency.error().sentence), clause(latency.error().remedy));
     return colon == text.npos ? Latency::constant(median) : *latency;
 }
 
@@ -87,7 +89,7 @@ void set_latencies(const Call &call, RunOptions &options) {
         if (found == std::end(known))
             throw usage("there is no latency '" + name + "'",
                         "choose from: l1 l2 l3_read l3_write expand");
-        *found->second = latency_of(value);
+        *found->second = latency_of(name, value);
     }
 }
 
@@ -96,7 +98,7 @@ void set_bandwidths(const Call &call, RunOptions &options) {
         if (name != "cxl" && name != "pcie")
             throw usage("there is no link '" + name + "'", "choose from: cxl pcie");
         (name == "cxl" ? options.times.cxl_bytes_per_ns : options.times.pcie_bytes_per_ns) =
-            decimal_in("--bandwidth", value);
+            decimal_in("bandwidth '" + name + "'", value);
     }
 }
 
@@ -116,21 +118,29 @@ RunOptions common_of(const Call &call) {
     return options;
 }
 
-// Each cell with each value.
+// Each cell with each value; of those for which it has a use.
 using Setter = std::function<void(RunOptions &options, const std::string &text)>;
+using Use = std::function<bool(const RunOptions &options)>;
 
 void multiply(std::vector<RunOptions> &cells, const std::vector<std::string> &values,
-              const Setter &set) {
+              const Setter &set, const Use &has_use) {
     constexpr size_t most_cells = 10'000;
     std::vector<RunOptions> next;
 
     if (cells.size() * values.size() > most_cells)
-        throw usage("that are more than " + std::to_string(most_cells) + " runs");
-    for (const RunOptions &cell : cells)
+        throw usage("these lists make " + std::to_string(cells.size() * values.size()) +
+                        " runs, which are more than " + std::to_string(most_cells),
+                    "shorten a list");
+    for (const RunOptions &cell : cells) {
+        if (!has_use(cell)) {
+            next.push_back(cell);
+            continue;
+        }
         for (const std::string &value : values) {
             next.push_back(cell);
             set(next.back(), value);
         }
+    }
     cells = std::move(next);
 }
 
@@ -149,8 +159,8 @@ std::vector<std::string> values_of(const std::string &text) {
 
 // Two parameters have options of their own.
 void check_twice(const Call &call, const std::string &name) {
-    constexpr std::pair<const char *, const char *> both[] = {
-        {"--l1", "L1_CAPACITY"}, {"--batch", "PREFETCH_BATCH_THRESHOLD"}};
+    constexpr std::pair<const char *, const char *> both[] = {{"--l1", "L1_CAPACITY"},
+                                                              {"--batch", batch_size}};
 
     for (auto [option, parameter] : both)
         if (name == parameter && call.has(option))
@@ -158,15 +168,33 @@ void check_twice(const Call &call, const std::string &name) {
                         "give one of them");
 }
 
+// A sweep may have policies, or batches, that have no use for a parameter. If none of them has one
+// it is set nevertheless, so that check() says why that is wrong.
 void set_parameters(const Call &call, std::vector<RunOptions> &cells) {
     if (!call.has("--set"))
         return;
-    for (const Assignment &given : assignments_of(call, "--set")) {
-        check_twice(call, given.first);
-        multiply(cells, values_of(given.second), [&](RunOptions &o, const std::string &text) {
-            or_error([&] { o.set(given.first, number_of("--set", text)); });
-        });
+    for (const auto &[name, values] : assignments_of(call, "--set")) {
+        auto has_use = [&](const RunOptions &o) { return !o.no_use_for(name); };
+        bool wanted = std::ranges::any_of(cells, has_use);
+        check_twice(call, name);
+        multiply(
+            cells, values_of(values),
+            [&](RunOptions &o, const std::string &text) {
+                or_error([&] { o.set(name, number_of(name, text)); });
+            },
+            [&](const RunOptions &o) { return !wanted || has_use(o); });
     }
+}
+
+// 'sim compare' has numbers behind a policy's name.
+std::string policy_of(const std::string &text) {
+    size_t colon = text.find(':');
+
+    if (text.starts_with("literal-001:"))
+        throw usage(
+            "a policy of a run has no number behind its name: '" + text + "'",
+            "use --policy literal-001 --set PROMOTE_TO_L1_THRESHOLD=" + text.substr(colon + 1));
+    return text == "ds" ? "default" : text;
 }
 
 // An option with a list of values.
@@ -177,7 +205,7 @@ struct Axis {
 
 const std::vector<Axis> &axes() {
     static const std::vector<Axis> all = {
-        {"--policy", [](RunOptions &o, const std::string &text) { o.policy = text; }},
+        {"--policy", [](RunOptions &o, const std::string &text) { o.policy = policy_of(text); }},
         {"--mode",
          [](RunOptions &o, const std::string &text) {
              if (text != "optimistic" && text != "blocking")
@@ -198,11 +226,13 @@ const std::vector<Axis> &axes() {
          }},
         {"--batch",
          [](RunOptions &o, const std::string &text) {
-             or_error([&] { o.set("PREFETCH_BATCH_THRESHOLD", number_of("--batch", text)); });
+             if (uint64_t batch = number_of("--batch", text))
+                 or_error([&] { o.set(batch_size, batch); });
          }},
         {"--handlers",
          [](RunOptions &o, const std::string &text) {
-             o.handlers = count_of("--handlers", RunOptions::Count::handlers, text);
+             if (number_of("--handlers", text) > 0)
+                 o.handlers = count_of("--handlers", RunOptions::Count::handlers, text);
          }},
         {"--rate",
          [](RunOptions &o, const std::string &text) { o.rate = decimal_in("--rate", text); }},
@@ -216,7 +246,7 @@ const std::vector<Axis> &axes() {
 
 // 0: each miss for itself.
 uint64_t batch_of(const RunOptions &options) {
-    auto found = options.parameters.find("PREFETCH_BATCH_THRESHOLD");
+    auto found = options.parameters.find(batch_size);
     return found == options.parameters.end() ? 0 : found->second;
 }
 
@@ -225,8 +255,7 @@ std::string arrivals_of(const RunOptions &options) {
 }
 
 double ratio(uint64_t part, const RunResult &result) {
-    // A trace of creations only has no access.
-    return static_cast<double>(part) / static_cast<double>(std::max<uint64_t>(1, result.accesses));
+    return static_cast<double>(part) / static_cast<double>(result.accesses);
 }
 
 }  // namespace
@@ -240,6 +269,21 @@ Value::Value(const Parameters &parameters) : json(Json::array()) {
     }
 }
 
+RunOptions cell_of(const Call &call) {
+    auto one = [](const std::string &what, bool several) {
+        if (several)
+            throw usage(what + " has several values, and a run has one",
+                        "use dsctl sim sweep for lists");
+    };
+
+    for (const Axis &axis : axes())
+        one(axis.option, call.text(axis.option).find(',') != std::string::npos);
+    if (call.has("--set"))
+        for (const auto &[name, values] : assignments_of(call, "--set"))
+            one(name, values.find(':') != std::string::npos);
+    return cells_of(call)[0];
+}
+
 std::vector<RunOptions> cells_of(const Call &call) {
     std::vector<RunOptions> cells{common_of(call)};
 
@@ -247,14 +291,20 @@ std::vector<RunOptions> cells_of(const Call &call) {
         throw usage("--rate, --outstanding and --trace-times exclude each other");
     for (const Axis &axis : axes())
         if (!call.text(axis.option).empty() || call.has(axis.option))
-            multiply(cells, list_of(call, axis.option), axis.set);
+            multiply(cells, list_of(call, axis.option), axis.set,
+                     [](const RunOptions &) { return true; });
     set_parameters(call, cells);
     for (const RunOptions &cell : cells)
         or_error([&] { cell.check(); });
     return cells;
 }
 
-Line line_of(const RunOptions &options, const RunResult &result) {
+// As it was given; null if it was not.
+Value given(const Call &call, std::string_view option) {
+    return call.has(option) ? Value(call.text(option)) : Value(std::optional<double>());
+}
+
+Line line_of(const Call &call, const RunOptions &options, const RunResult &result) {
     return {
         {"policy", options.policy},
         {"mode", options.mode == ds::sim::Mode::blocking ? "blocking" : "optimistic"},
@@ -268,6 +318,9 @@ Line line_of(const RunOptions &options, const RunResult &result) {
          arrivals_of(options) == "rate" ? Value(options.rate) : Value(std::optional<double>())},
         {"outstanding", options.outstanding},
         {"parameters", Value(options.parameters)},
+        {"latency", given(call, "--latency")},
+        {"bandwidth", given(call, "--bandwidth")},
+        {"classes", given(call, "--classes")},
         {"seed", options.seed},
         {"accesses", result.accesses},
         {"l1_hits", result.found[1]},
@@ -284,6 +337,8 @@ Line line_of(const RunOptions &options, const RunResult &result) {
         {"moved_to_l1", result.moved[1]},
         {"moved_to_l2", result.moved[2]},
         {"moved_to_l3", result.moved[3]},
+        {"move_mean_ns", result.move_times.mean()},
+        {"move_p99_ns", result.move_times.p99()},
         {"copied_again", result.copied_again},
         {"aborts", result.aborts},
         {"expands", result.expands},
@@ -322,7 +377,7 @@ std::string csv_values(const Line &line) {
     std::string text;
 
     for (const auto &[name, value] : line)
-        text += "," + value.text;
+        text += "," + quoted(value.text);
     return text;
 }
 

@@ -15,6 +15,9 @@ namespace dsctl {
 // All combinations of the values of options that are lists, the last one changing first.
 std::vector<ds::sim::RunOptions> cells_of(const Call &call);
 
+// The only one; throws if an option has several values.
+ds::sim::RunOptions cell_of(const Call &call);
+
 // A number, a text, parameters or null, as it stands in JSON and in CSV.
 struct Value {
     using Parameters = decltype(ds::sim::RunOptions::parameters);
@@ -38,7 +41,8 @@ struct Value {
 // Options and result by name.
 using Line = std::vector<std::pair<std::string, Value>>;
 
-Line line_of(const ds::sim::RunOptions &options, const ds::sim::RunResult &result);
+Line line_of(const Call &call, const ds::sim::RunOptions &options,
+             const ds::sim::RunResult &result);
 
 Json json_of(const Line &line);
 

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // sim compare: hit ratios of policies, side by side.
-#include <chrono>
-#include <future>
 #include <thread>
 
-#include "progress.hpp"
 #include "sim.hpp"
 #include "sim/compare.hpp"
 #include "units.hpp"
@@ -88,21 +85,16 @@ void print_csv(Call &call, const std::vector<std::string> &files, const Comparis
                           (cell.ranks[p] ? format("%g", *cell.ranks[p]) : ""));
 }
 
-// With the progress of it, as it can only be seen from another thread.
 Comparison run(Call &call, const std::vector<ds::sim::Trace> &traces,
                const std::vector<uint32_t> &capacities, const std::vector<std::string> &policies) {
     auto threads = static_cast<unsigned>(
         call.maybe("--threads").value_or(std::max(1u, std::thread::hardware_concurrency())));
-    Progress progress(call.settings, "compare", traces.size() * capacities.size() * policies.size(),
-                      Progress::Unit::operations);
-    std::atomic<uint64_t> done = 0;
-    auto result = std::async(std::launch::async, [&] {
-        return ds::sim::compare(traces, capacities, policies, threads, &done);
-    });
+    uint64_t runs = traces.size() * capacities.size() * policies.size();
 
-    while (result.wait_for(std::chrono::milliseconds(100)) != std::future_status::ready)
-        progress.update(done);
-    return or_error([&] { return result.get(); });
+    return with_progress(call, "compare", runs, Progress::Unit::runs,
+                         [&](std::atomic<uint64_t> *done) {
+                             return ds::sim::compare(traces, capacities, policies, threads, done);
+                         });
 }
 
 }  // namespace

@@ -27,14 +27,18 @@ std::optional<Sampling> sampling_of(const Call &call) {
     return Sampling{.rate = percent / 100, .least = call.number("--least")};
 }
 
-MissRatioCurve misses_of(const Trace &trace, const std::optional<Sampling> &sampling) {
+MissRatioCurve misses_of(Call &call, const Trace &trace, const std::optional<Sampling> &sampling) {
     std::vector<uint32_t> ids;
 
     ids.reserve(trace.requests.size());
     for (ds::sim::Request request : trace.requests)
         if (request.access())
             ids.push_back(request.id);
-    return sampling ? ds::sim::sampled_mrc(ids, *sampling) : ds::sim::exact_mrc(ids);
+    return with_progress(call, "pass", ids.size(), Progress::Unit::requests,
+                         [&](std::atomic<uint64_t> *done) {
+                             return sampling ? ds::sim::sampled_mrc(ids, *sampling, done)
+                                             : ds::sim::exact_mrc(ids, done);
+                         });
 }
 
 // Powers of two, and the capacity from which on the curve is flat.
@@ -57,21 +61,25 @@ struct Curve {
     ds::sim::Format format;
     uint32_t uniques;
     uint64_t accesses;
+    bool sampled;
     std::vector<Point> points;
 };
 
 // At the capacities @p chosen, or the usual ones if it is empty.
-Curve curve_of(const std::string &file, const Trace &trace, const std::optional<Sampling> &sampling,
+Curve curve_of(Call &call, const std::string &file, const std::optional<Sampling> &sampling,
                const std::vector<uint32_t> &chosen) {
-    Curve curve{file, trace.format, trace.uniques, trace.accesses(), {}};
-    MissRatioCurve misses = misses_of(trace, sampling);
+    Trace trace = accesses_of(call, file);
+    uint64_t accesses = trace.accesses();
+    bool sampled = sampling && sampling->share_of(accesses) < 1;
+    Curve curve{file, trace.format, trace.uniques, accesses, sampled, {}};
+    MissRatioCurve misses = misses_of(call, trace, sampling);
 
     for (uint32_t capacity : chosen.empty() ? usual_capacities(trace) : chosen)
         curve.points.push_back({capacity, misses.at(capacity)});
     return curve;
 }
 
-void respond(Call &call, const std::vector<Curve> &curves, bool sampled) {
+void respond(Call &call, const std::vector<Curve> &curves) {
     for (const Curve &curve : curves) {
         Json points = Json::array();
         for (auto [capacity, misses] : curve.points)
@@ -80,7 +88,7 @@ void respond(Call &call, const std::vector<Curve> &curves, bool sampled) {
                           {"format", ds::sim::name_of(curve.format)},
                           {"uniques", curve.uniques},
                           {"accesses", curve.accesses},
-                          {"sampled", sampled},
+                          {"sampled", curve.sampled},
                           {"curve", points}});
     }
 }
@@ -114,8 +122,8 @@ Exit sim_mrc(Call &call) {
     if (call.has("--capacity"))
         chosen = capacities_of(call);
     for (const std::string &file : call.list("TRACE..."))
-        curves.push_back(curve_of(file, accesses_of(call, file), sampling, chosen));
-    respond(call, curves, sampling.has_value());
+        curves.push_back(curve_of(call, file, sampling, chosen));
+    respond(call, curves);
     if (csv)
         print_csv(call, curves);
     else

@@ -3,9 +3,7 @@
 #include <sys/stat.h>
 #include <algorithm>
 #include <chrono>
-#include <future>
 
-#include "progress.hpp"
 #include "sim.hpp"
 #include "sim/policy.hpp"
 #include "sim_cells.hpp"
@@ -35,26 +33,27 @@ double seconds_of(Action &&action) {
 }
 
 RunResult run(Call &call, const Trace &trace, const RunOptions &options, EventLog *events) {
-    Progress progress(call.settings, "run", trace.requests.size(), Progress::Unit::operations);
-    std::atomic<uint64_t> done = 0;
-    auto result =
-        std::async(std::launch::async, [&] { return ds::sim::run(trace, options, events, &done); });
-
-    while (result.wait_for(std::chrono::milliseconds(100)) != std::future_status::ready)
-        progress.update(done);
-    return or_error([&] { return result.get(); });
+    return with_progress(
+        call, "run", trace.requests.size(), Progress::Unit::requests,
+        [&](std::atomic<uint64_t> *done) { return ds::sim::run(trace, options, events, done); });
 }
 
-Timing timing_of(const Trace &trace, const RunOptions &options) {
+// Nothing else runs meanwhile: who shows the progress sleeps most of the time.
+Timing timing_of(Call &call, const Trace &trace, const RunOptions &options) {
     constexpr int pairs = 5;
     std::vector<double> ratios;
-    Timing timing{};
+    Timing timing = with_progress(
+        call, "timing", pairs, Progress::Unit::runs, [&](std::atomic<uint64_t> *done) {
+            Timing taken{};
+            for (; *done < pairs; ++*done) {
+                taken.lru_s.push_back(seconds_of([&] { ds::sim::hits("lru", options.l1, trace); }));
+                taken.run_s.push_back(seconds_of([&] { ds::sim::run(trace, options); }));
+            }
+            return taken;
+        });
 
-    for (int i = 0; i < pairs; i++) {
-        timing.lru_s.push_back(seconds_of([&] { ds::sim::hits("lru", options.l1, trace); }));
-        timing.run_s.push_back(seconds_of([&] { ds::sim::run(trace, options); }));
-        ratios.push_back(timing.run_s.back() / timing.lru_s.back());
-    }
+    for (int i = 0; i < pairs; i++)
+        ratios.push_back(timing.run_s[i] / timing.lru_s[i]);
     std::ranges::nth_element(ratios, ratios.begin() + pairs / 2);
     timing.ratio = ratios[pairs / 2];
     return timing;
@@ -88,29 +87,69 @@ std::string traffic_text(const RunResult::Traffic &traffic) {
                   bytes_text(traffic.bytes).c_str());
 }
 
-void print_fields(Call &call, const RunResult &result, const std::optional<Timing> &timing) {
+using Fields = std::vector<std::pair<std::string, Cell>>;
+
+std::string arrivals_text(const RunOptions &options) {
+    if (options.outstanding)
+        return format("%u requests under way", *options.outstanding);
+    return options.trace_times ? "when the trace says"
+                               : format("%g in a microsecond", options.rate);
+}
+
+// What was run.
+Fields fields_of(const RunOptions &options) {
+    bool blocking = options.mode == ds::sim::Mode::blocking;
+
+    return {{"policy", options.policy + (blocking ? ", blocking" : ", optimistic")},
+            {"tiers", format("L1 of %u entries, L2 of %u pages", options.l1, options.l2)},
+            {"requests", arrivals_text(options)}};
+}
+
+// What only some runs have.
+void add_optional(Fields &fields, const RunOptions &options, const RunResult &result) {
+    if (options.parameters.contains("PREFETCH_BATCH_THRESHOLD"))
+        fields.emplace_back(
+            "prefetched",
+            format("%llu neighbours, %llu used; link busy %llu times", 0ULL + result.prefetched,
+                   0ULL + result.prefetched_used, 0ULL + result.dma_busy));
+    if (options.handlers)
+        fields.emplace_back("pre-staged", std::to_string(result.prestaged));
+    if (options.policy == "adaptive-001")
+        fields.emplace_back("thresholds", format("%llu changes", 0ULL + result.threshold_changes));
+}
+
+void print_fields(Call &call, const RunOptions &options, const RunResult &result,
+                  const std::optional<Timing> &timing) {
     auto share = [&](unsigned tier) {
         return 100 * static_cast<double>(result.found.at(tier)) /
-               static_cast<double>(std::max<uint64_t>(1, result.accesses));
+               static_cast<double>(result.accesses);
     };
-    std::vector<std::pair<std::string, Cell>> fields{
-        {"accesses", std::to_string(result.accesses)},
-        {"found in", format("L1 %.2f %%, L2 %.2f %%, L3 %.2f %%", share(1), share(2), share(3))},
-        {"access time",
-         format("%.1f ns on average, P50 %llu, P99 %llu, P99.9 %llu ns", result.times.mean(),
-                0ULL + result.times.p50(), 0ULL + result.times.p99(), 0ULL + result.times.p999())},
-        {"waited", std::to_string(result.waits)},
-        {"moved", format("%llu to L1, %llu to L2, %llu home", 0ULL + result.moved[1],
-                         0ULL + result.moved[2], 0ULL + result.moved[3])},
-        {"copied again",
-         format("%llu, %llu moves aborted", 0ULL + result.copied_again, 0ULL + result.aborts)},
-        {"asked the host", format("%llu times, %llu refused, %llu in vain", 0ULL + result.expands,
-                                  0ULL + result.expands_refused, 0ULL + result.expands_expired)},
-        {"DMA, CXL", traffic_text(result.cxl)},
-        {"DMA, PCIe", traffic_text(result.pcie)},
-        {"thresholds", format("%llu changes", 0ULL + result.threshold_changes)},
-        {"virtual time", ns_text(static_cast<double>(result.virtual_ns))},
-    };
+    Fields fields = fields_of(options);
+
+    fields.insert(
+        fields.end(),
+        {
+            {"accesses", std::to_string(result.accesses)},
+            {"found in",
+             format("L1 %.2f %%, L2 %.2f %%, L3 %.2f %%", share(1), share(2), share(3))},
+            {"access time", format("%.1f ns on average, P50 %llu, P99 %llu, P99.9 %llu ns",
+                                   result.times.mean(), 0ULL + result.times.p50(),
+                                   0ULL + result.times.p99(), 0ULL + result.times.p999())},
+            {"waited", std::to_string(result.waits)},
+            {"moved", format("%llu to L1, %llu to L2, %llu home", 0ULL + result.moved[1],
+                             0ULL + result.moved[2], 0ULL + result.moved[3])},
+            {"time of a move", format("%.1f ns on average, P99 %llu ns", result.move_times.mean(),
+                                      0ULL + result.move_times.p99())},
+            {"copied again",
+             format("%llu, %llu moves aborted", 0ULL + result.copied_again, 0ULL + result.aborts)},
+            {"asked the host",
+             format("%llu times, %llu refused, %llu timed out", 0ULL + result.expands,
+                    0ULL + result.expands_refused, 0ULL + result.expands_expired)},
+            {"DMA, CXL", traffic_text(result.cxl)},
+            {"DMA, PCIe", traffic_text(result.pcie)},
+        });
+    add_optional(fields, options, result);
+    fields.emplace_back("virtual time", ns_text(static_cast<double>(result.virtual_ns)));
     if (timing)
         fields.emplace_back("real time", format("%.1f times that of bare LRU", timing->ratio));
     call.out.fields(fields);
@@ -120,8 +159,11 @@ void print_fields(Call &call, const RunResult &result, const std::optional<Timin
 void check_events(const Call &call, const std::string &trace) {
     struct stat one, other;
 
-    if (!call.has("--events") || stat(trace.c_str(), &one) != 0 ||
-        stat(call.text("--events").c_str(), &other) != 0)
+    if (!call.has("--events"))
+        return;
+    if (call.text("--events") == "-")
+        throw usage("--events has no '-': standard output has the result", "name a file");
+    if (stat(trace.c_str(), &one) != 0 || stat(call.text("--events").c_str(), &other) != 0)
         return;
     if (one.st_dev == other.st_dev && one.st_ino == other.st_ino)
         throw usage("the file of --events is the trace itself: '" + trace + "'",
@@ -133,33 +175,31 @@ void check_events(const Call &call, const std::string &trace) {
 Exit sim_run(Call &call) {
     const std::string file = call.text("TRACE");
     bool csv = wants_csv(call);
-    std::vector<RunOptions> cells = cells_of(call);
+    RunOptions options = cell_of(call);
     std::optional<EventLog> events;
     std::optional<Timing> timing;
 
-    if (cells.size() > 1)
-        throw usage("a run has one value of each option", "use dsctl sim sweep for lists");
     if (csv && call.has("--timing"))
         throw usage("--csv has no column for --timing", "use --json with it");
     check_events(call, file);
-    Trace trace = trace_of(call, file);
-    or_error([&] { cells[0].check(trace); });
+    Trace trace = accesses_of(call, file);
+    or_error([&] { options.check(trace); });
     if (call.has("--events"))
         events.emplace(
             or_error([&] { return EventLog::create(call.text("--events")).or_throw(); }));
-    RunResult result = run(call, trace, cells[0], events ? &*events : nullptr);
+    RunResult result = run(call, trace, options, events ? &*events : nullptr);
     if (events)
         or_error([&] { events->finish().or_throw(); });
     if (call.has("--timing"))
-        timing = timing_of(trace, cells[0]);
+        timing = timing_of(call, trace, options);
 
-    Line line = line_of(cells[0], result);
+    Line line = line_of(call, options, result);
     respond(call, file, trace, line, timing);
     if (csv) {
         call.out.line("trace" + csv_names(line));
         call.out.line(quoted(file) + csv_values(line));
     } else {
-        print_fields(call, result, timing);
+        print_fields(call, options, result, timing);
     }
     return Exit::ok;
 }

@@ -3,11 +3,8 @@
 #include "sim/sweep.hpp"
 
 #include <algorithm>
-#include <chrono>
-#include <future>
 #include <thread>
 
-#include "progress.hpp"
 #include "sim.hpp"
 #include "sim_cells.hpp"
 #include "units.hpp"
@@ -19,19 +16,14 @@ namespace {
 using ds::sim::RunOptions;
 using ds::sim::RunResult;
 
-// With the progress of it, as it can only be seen from another thread.
 std::vector<RunResult> sweep(Call &call, const ds::sim::Trace &trace,
                              const std::vector<RunOptions> &cells) {
     auto threads = static_cast<unsigned>(
         call.maybe("--threads").value_or(std::max(1u, std::thread::hardware_concurrency())));
-    Progress progress(call.settings, "sweep", cells.size(), Progress::Unit::operations);
-    std::atomic<uint64_t> done = 0;
-    auto results = std::async(std::launch::async,
-                              [&] { return ds::sim::sweep(trace, cells, threads, &done); });
 
-    while (results.wait_for(std::chrono::milliseconds(100)) != std::future_status::ready)
-        progress.update(done);
-    return or_error([&] { return results.get(); });
+    return with_progress(
+        call, "sweep", cells.size(), Progress::Unit::runs,
+        [&](std::atomic<uint64_t> *done) { return ds::sim::sweep(trace, cells, threads, done); });
 }
 
 // An option that the table shows only where runs differ in it.
@@ -53,10 +45,11 @@ const Dimension dimensions[] = {
 
 void print_table(Call &call, const std::vector<RunOptions> &cells,
                  const std::vector<RunResult> &results) {
-    std::vector<Column> columns{
-        {"POLICY"},        {"MODE"},          {"L1", true},  {"L2", true},  {"L1 HITS", true},
-        {"L2 HITS", true}, {"MEAN NS", true}, {"P50", true}, {"P99", true}, {"P99.9", true},
-        {"TO L1", true},   {"ABORTS", true},  {"DMA", true}};
+    std::vector<Column> columns{{"POLICY"},         {"MODE"},          {"L1", true},
+                                {"L2", true},       {"L1 HITS", true}, {"L2 HITS", true},
+                                {"MEAN NS", true},  {"P50 NS", true},  {"P99 NS", true},
+                                {"P99.9 NS", true}, {"TO L1", true},   {"ABORTS", true},
+                                {"DMA", true}};
     bool parameters =
         std::ranges::any_of(cells, [](const RunOptions &cell) { return !cell.parameters.empty(); });
     std::vector<const Dimension *> shown;
@@ -71,7 +64,7 @@ void print_table(Call &call, const std::vector<RunOptions> &cells,
         columns.push_back({dimension->header, true});
     for (size_t i = 0; i < cells.size(); i++) {
         const RunResult &r = results[i];
-        double accesses = static_cast<double>(std::max<uint64_t>(1, r.accesses));
+        auto accesses = static_cast<double>(r.accesses);
         rows.push_back({cells[i].policy,
                         cells[i].mode == ds::sim::Mode::blocking ? "blocking" : "optimistic",
                         std::to_string(cells[i].l1), std::to_string(cells[i].l2),
@@ -97,13 +90,13 @@ Exit sim_sweep(Call &call) {
     const std::string file = call.text("TRACE");
     bool csv = wants_csv(call);
     std::vector<RunOptions> cells = cells_of(call);
-    ds::sim::Trace trace = trace_of(call, file);
+    ds::sim::Trace trace = accesses_of(call, file);
     std::vector<RunResult> results = sweep(call, trace, cells);
     std::vector<Line> lines;
     Json rows = Json::array();
 
     for (size_t i = 0; i < cells.size(); i++) {
-        lines.push_back(line_of(cells[i], results[i]));
+        lines.push_back(line_of(call, cells[i], results[i]));
         rows.push_back(json_of(lines[i]));
     }
     call.out.respond({{"file", file},

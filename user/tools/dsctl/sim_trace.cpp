@@ -89,8 +89,10 @@ Exit sim_trace_make(Call &call) {
                            .writes = static_cast<double>(call.number("--writes")) / 100,
                            .seed = call.number("--seed")};
     std::string path = call.text("FILE");
-    ds::sim::Trace trace = or_error([&] { return ds::sim::generate(recipe); });
     NewFile file(path);
+    ds::sim::Trace trace =
+        with_progress(call, "make", recipe.requests, Progress::Unit::requests,
+                      [&](std::atomic<uint64_t> *done) { return ds::sim::generate(recipe, done); });
 
     or_error([&] {
         ds::sim::write_trace(trace, [&](std::span<const std::byte> bytes) { file.write(bytes); });
