@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -42,7 +43,8 @@ void File::fail(const char *what) const {
         .with("file", path_);
 }
 
-File::File(const std::string &path, int flags, mode_t mode) : path_(path), owned_(path != "-") {
+File::File(const std::string &path, int flags, mode_t mode, const std::string &name)
+    : path_(name.empty() ? path : name), owned_(path != "-") {
     if (owned_)
         fd_ = ::open(path.c_str(), flags | O_CLOEXEC, mode);
     else
@@ -128,6 +130,33 @@ std::string contents_of(const std::string &path) {
     return text;
 }
 
+// ---- a file that is replaced as a whole ----
+
+namespace {
+
+constexpr int ending_signals[] = {SIGINT, SIGTERM, SIGHUP};
+const char *volatile draft_of_signal;
+
+void remove_draft(int number) {
+    if (draft_of_signal)
+        unlink(draft_of_signal);
+    raise(number);  // SA_RESETHAND: it kills now
+}
+
+// Who waits for signals himself ends without one.
+void remove_at_signals(const char *draft) {
+    struct sigaction action = {}, before;
+
+    draft_of_signal = draft;
+    action.sa_handler = remove_draft;
+    action.sa_flags = static_cast<int>(SA_RESETHAND);
+    for (int number : ending_signals)
+        if (sigaction(number, nullptr, &before) == 0 && before.sa_handler == SIG_DFL)
+            sigaction(number, &action, nullptr);
+}
+
+}  // namespace
+
 NewFile::Place NewFile::place_of(const std::string &path) {
     std::string draft = path + format(".%d.tmp", getpid());
     struct stat status;
@@ -144,9 +173,13 @@ NewFile::Place NewFile::place_of(const std::string &path) {
 }
 
 NewFile::NewFile(const std::string &path)
-    : place_(place_of(path)), file_(place_.draft, O_WRONLY | O_CREAT | O_TRUNC, place_.mode) {}
+    : place_(place_of(path)), file_(place_.draft, O_WRONLY | O_CREAT | O_TRUNC, place_.mode, path) {
+    if (place_.draft != place_.path)
+        remove_at_signals(place_.draft.c_str());
+}
 
 NewFile::~NewFile() {
+    draft_of_signal = nullptr;
     if (!kept_ && place_.draft != place_.path)
         std::remove(place_.draft.c_str());
 }

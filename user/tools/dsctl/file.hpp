@@ -16,7 +16,8 @@ std::string file_remedy(int errnum);
 
 class File {
 public:
-    File(const std::string &path, int flags, mode_t mode = 0666);
+    // Errors call it @p name, if it has another one for the user.
+    File(const std::string &path, int flags, mode_t mode = 0666, const std::string &name = "");
     ~File();
     File(const File &) = delete;
     File &operator=(const File &) = delete;
@@ -45,8 +46,9 @@ private:
 // All that is in a file.
 std::string contents_of(const std::string &path);
 
-// The file to be written: complete or absent, never half. One that is there is replaced, with
-// its mode, behind a symbolic link too. A device or a pipe is never replaced, but written to.
+// The file to be written: complete or absent, never half, also if a signal ends dsctl. One that is
+// there is replaced, with its mode, behind a symbolic link too. A device or a pipe is never
+// replaced, but written to. There is one at a time.
 class NewFile {
 public:
     explicit NewFile(const std::string &path);

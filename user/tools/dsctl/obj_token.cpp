@@ -67,8 +67,7 @@ const Object token{
                              {"token stat --device rxe0", "of one RDMA device"}},
                 .run = token_stat,
                 .details = "Times are of a sample of the look-ups: see LATENCY_SAMPLING in 'token "
-                           "set'. Of a time the half of all (P50) and 99 of 100 (P99) took at most "
-                           "what is shown, a power of two.",
+                           "set'. P50 and P99 are upper bounds, rounded up to a power of two.",
             },
             {
                 .name = "top",
@@ -84,7 +83,8 @@ const Object token{
                 .name = "set",
                 .summary = "Show the parameters of the token cache, or change one.",
                 .params = {{.name = "NAME=VALUE",
-                            .help = "parameter, and the number that it becomes",
+                            .help =
+                                "parameter, and the number that it becomes; NAME alone: show it",
                             .optional = true},
                            {.name = "--domain",
                             .value = "ID",
@@ -101,9 +101,12 @@ const Object token{
                               "trust domain 1 keeps 100 slots of L1"},
                              {"token set --domain 1", "what it has of L1"}},
                 .run = token_set,
-                .details = "One whose smallest value is its largest was fixed when the module was "
-                           "loaded, or is not of the policy in use. SHARE_MIN and SHARE_MAX are of "
-                           "a trust domain, and shown of those that have a share.",
+                .details =
+                    "If SMALLEST and LARGEST are equal, the parameter cannot be changed: it was "
+                    "fixed when the module was loaded, or the policy in use has none. "
+                    "SHARE_MIN and SHARE_MAX are of a trust domain, and shown of those that "
+                    "have a share. Changing one needs CAP_NET_ADMIN, and lasts until the "
+                    "module is unloaded.",
             },
             {
                 .name = "import",
@@ -117,7 +120,7 @@ const Object token{
                     "Protection domains, completion queues, memory regions and queue pairs, as the "
                     "kernel lists them. Those of ds.ko have tokens already ('own'); the others "
                     "get tokens that are shown as foreign, and that no operation uses. The next "
-                    "import takes their place; they go when the device goes.",
+                    "import takes their place; they go when the device goes. Needs CAP_NET_ADMIN.",
             },
             {
                 .name = "pin",
@@ -126,7 +129,7 @@ const Object token{
                 .examples = {{"token pin 0x400000", "it does not move any more"}},
                 .run = token_pin,
                 .details = "Until it is unpinned, or its object ends. One in L1 is found there "
-                           "whatever else is used; one at home never comes to L1. At most half of "
+                           "whatever else is used; one pinned in L3 stays in L3. At most half of "
                            "L1 can be pinned.",
             },
             {

@@ -11,6 +11,7 @@
 #include "file.hpp"
 #include "interrupt.hpp"
 #include "kernel.hpp"
+#include "progress.hpp"
 #include "sim/trace.hpp"
 #include "sysfs.hpp"
 #include "token.hpp"
@@ -65,7 +66,7 @@ struct Recording {
 };
 
 // Until the time is over, there are enough, or somebody interrupts.
-Recording record(milliseconds time, uint64_t count) {
+Recording record(const Settings &settings, milliseconds time, uint64_t count) {
     TraceInstance trace("ds_token_access");
     Form form(trace);
     Recording taken{};
@@ -77,10 +78,13 @@ Recording record(milliseconds time, uint64_t count) {
 
     watch_interrupts();
     trace.start();
+    Progress progress(settings, "record", static_cast<uint64_t>(time.count()),
+                      Progress::Unit::milliseconds);
     auto end = Clock::now() + time;
     while (!interrupted() && Clock::now() < end && taken.records.size() < count) {
         sleep_until(std::min(end, Clock::now() + period));
         drain();
+        progress.update(static_cast<uint64_t>(1000 * progress.seconds()));
     }
     trace.stop();
     while (drain())
@@ -117,7 +121,7 @@ Exit run(Call &call) {
     if (!exists("/sys/module/ds"))
         throw not_loaded();
     NewFile file(path);
-    auto [records, lost] = record(milliseconds(call.number("--seconds")), count);
+    auto [records, lost] = record(call.settings, milliseconds(call.number("--seconds")), count);
     if (records.empty())
         throw Error(Exit::failed, "DS-TOK-905", "no token was used meanwhile",
                     "let a program read or write remote memory while it is recorded");

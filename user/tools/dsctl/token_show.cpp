@@ -157,15 +157,45 @@ Row parameter_row(const nl::Message &parameter) {
             parameter.get_or(attr::reason, "")};
 }
 
-// Both sides of NAME=VALUE.
-std::pair<std::string, uint64_t> parse_setting(const std::string &text) {
+// NAME, or both sides of NAME=VALUE.
+std::pair<std::string, std::optional<uint64_t>> parse_setting(const std::string &text) {
     size_t sign = text.find('=');
-    auto value = sign == std::string::npos ? std::nullopt : parse_number(text.substr(sign + 1));
 
+    if (sign == text.npos)
+        return {text, std::nullopt};
+    auto value = parse_number(text.substr(sign + 1));
     if (!value || sign == 0)
         throw usage("NAME=VALUE is a parameter and a number, not '" + text + "'",
                     "list the parameters with 'dsctl token set'");
-    return {text.substr(0, sign), *value};
+    return {text.substr(0, sign), value};
+}
+
+// The module would say so in its own terms.
+void check_domain(const std::string &name, uint32_t domain) {
+    bool of_domain = name == "SHARE_MIN" || name == "SHARE_MAX";
+
+    if (of_domain && !domain)
+        throw usage(name + " is of a trust domain", "add --domain ID");
+    if (!of_domain && domain)
+        throw usage(name + " is not of a trust domain", "leave --domain out");
+}
+
+void change_parameter(Kernel &kernel, const std::string &name, uint64_t value, uint32_t domain) {
+    nl::Message request(DS_CMD_TOKEN_SET);
+
+    request.put(attr::name, name).put(attr::setting, value);
+    if (domain)
+        request.put(attr::domain, domain);
+    kernel.call(request, "set " + name);
+}
+
+Error no_parameter(const std::string &name, uint32_t domain) {
+    if (domain)
+        return Error(Exit::not_found, "DS-TOK-004",
+                     format("trust domain %u has no share of L1", domain),
+                     format("give it one: dsctl token set SHARE_MIN=N --domain %u", domain));
+    return Error(Exit::not_found, "DS-TOK-005", "there is no parameter '" + name + "'",
+                 "list the parameters with 'dsctl token set'");
 }
 
 }  // namespace
@@ -173,12 +203,17 @@ std::pair<std::string, uint64_t> parse_setting(const std::string &text) {
 Exit token_show(Call &call) {
     std::vector<Row> rows;
 
-    for (const nl::Message &token : Kernel(call).dump(DS_CMD_TOKEN_GET, "list the tokens")) {
+    Kernel kernel(call);
+    std::string only = call.text("--device");
+    for (const nl::Message &token : kernel.dump(DS_CMD_TOKEN_GET, "list the tokens")) {
         if (!is_wanted(call, token))
             continue;
         call.out.respond(token_json(token));
         rows.push_back(token_row(token));
     }
+    if (rows.empty() && !only.empty() && !read_token_counters(kernel).contains(only))
+        throw Error(Exit::not_found, "DS-TOK-001", "there are no tokens of '" + only + "'",
+                    "list the RDMA devices with 'dsctl dev'");
     call.out.table({{"TOKEN", true},
                     {"TYPE"},
                     {"DEVICE"},
@@ -223,21 +258,15 @@ Exit token_stat(Call &call) {
 }
 
 Exit token_set(Call &call) {
-    std::string setting = call.text("NAME=VALUE"), only;
+    auto [only, value] = parse_setting(call.text("NAME=VALUE"));
     auto domain = static_cast<uint32_t>(call.number("--domain"));
-    nl::Message request(DS_CMD_TOKEN_SET);
     std::vector<Row> rows;
 
-    if (!setting.empty()) {
-        auto [name, value] = parse_setting(setting);
-        request.put(attr::name, name).put(attr::setting, value);
-        only = name;
-    }
-    if (domain)
-        request.put(attr::domain, domain);
+    if (value)
+        check_domain(only, domain);
     Kernel kernel(call);
-    if (!only.empty())
-        kernel.call(request, "set " + only);
+    if (value)
+        change_parameter(kernel, only, *value, domain);
     for (const nl::Message &parameter : read_token_parameters(kernel)) {
         if (!only.empty() && parameter.get_or(attr::name, "") != only)
             continue;
@@ -246,8 +275,10 @@ Exit token_set(Call &call) {
         call.out.respond(parameter_json(parameter));
         rows.push_back(parameter_row(parameter));
     }
-    if (!only.empty())
-        call.out.done(setting + " is set");
+    if (rows.empty())
+        throw no_parameter(only, domain);
+    if (value)
+        call.out.done(call.text("NAME=VALUE") + " is set");
     else
         call.out.table({{"PARAMETER"},
                         {"VALUE", true},
