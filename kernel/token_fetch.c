@@ -63,11 +63,12 @@ static void ds_token_tick(struct work_struct *work)
 	struct ds_policy_load load = { 0 };
 	/* The default policy does not ask. */
 	u64 uses = cache->policy.base ? ds_token_load(&load) : 0;
+	u64 aged_at = ds_policy_aged_at(&cache->policy);
 
 	local_bh_disable();
 	ds_cache_tick(cache, ktime_get_ns(), uses, &load, DS_TOKEN_MOVES);
 	local_bh_enable();
-	if (ds_policy_aged_at(&cache->policy) == uses)
+	if (ds_policy_aged_at(&cache->policy) != aged_at)
 		ds_token_load_restart();
 	queue_delayed_work(ds_token_wq, &ds_token_tick_work, DS_TOKEN_TICK);
 }

@@ -289,7 +289,7 @@ static u64 due_in(const struct ds_batch *b, u64 now)
 	if (!b->waiting.count)
 		return DS_BATCH_NEVER;
 	if (b->flushing)
-		return timer;
+		return max(timer, 1ull);
 	if (now < b->resume_at)
 		return b->resume_at - now;
 	since = b->queue[b->waiting.first].since;

@@ -88,7 +88,7 @@ struct ds_batch;
  * @install: put a token that was used into L1, if its word is still the same, else
  *	-ESTALE; any other error is counted as refused
  * @room: NULL, or: producers that were refused may come again. In the context of
- *	ds_batch_flush()
+ *	ds_batch_flush() or ds_batch_shut()
  */
 struct ds_batch_ops {
 	u32 (*page)(struct ds_batch *b, u32 token);

@@ -29,6 +29,7 @@ void ds_change_repin(struct ds_cache *c, u32 slot)
 	u64 word = 0;
 
 	ds_token_find(&c->table, token, &word);
+	ds_share_pin(&c->shares, slot, word & DS_WORD_PINNED);
 	ds_policy_pin(&c->policy, slot, word & DS_WORD_PINNED || ds_share_keeps(&c->shares, slot));
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 /*
- * DS: tokens that are moved together, for the files of the token cache. All under its lock.
+ * DS: tokens that are moved together, for the files of the token cache. All but
+ * ds_change_stage() under its lock.
  *
  * The moves of a change depend on each other: each comes to the slot that the one before it
  * leaves, if there is one. So a slot has two owners for a while, who is in it and who will be:
@@ -66,6 +67,8 @@ int ds_change_end(struct ds_cache *c, struct ds_cache_change *ch, int begun);
  * @c: cache
  * @token: any number
  * @ch: result, which is over: each move's ret says whether it was made
+ *
+ * Takes the lock.
  */
 int ds_change_stage(struct ds_cache *c, u32 token, struct ds_cache_change *ch);
 

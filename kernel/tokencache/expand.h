@@ -27,8 +27,8 @@
  * device's end, is known for what it is and changes nothing.
  *
  * Nothing is allocated after ds_expand_init(). Time is an argument, of any clock that does
- * not go back. All functions but init and destroy take the box's lock, for as long as the
- * mailbox is large at most; the owner's functions are called without it.
+ * not go back. All functions but init, destroy and ds_expand_set() take the box's lock, for as
+ * long as the mailbox is large at most; the owner's functions are called without it.
  */
 #ifndef DS_TOKENCACHE_EXPAND_H
 #define DS_TOKENCACHE_EXPAND_H

@@ -17,7 +17,7 @@ static int write_begin(const struct ds_token_table *t, u64 *place, u32 token, u6
 		ret = ds_word_check(was, token);
 		if (ret)
 			return ret;
-		if (t->blocking && ds_word_is_moving(was)) {
+		if (READ_ONCE(t->blocking) && ds_word_is_moving(was)) {
 			seen = READ_ONCE(*place);
 		} else {
 			seen = ds_cmpxchg64(place, was, was | DS_WORD_WRITER);

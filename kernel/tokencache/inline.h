@@ -7,8 +7,8 @@
  * makes the token dirty, and reaches its home when the token goes there.
  *
  * All: any context in which preemption is off, no lock. Return 0, -ESTALE or -EBADF,
- * -EINVAL for a token that has no such field, -EOVERFLOW with too many uses, or -EAGAIN
- * when others write to the token, or move it with ds_token_table.blocking, for long.
+ * -EINVAL for a token that has no such field, or -EAGAIN when others write to the token, or
+ * move it with ds_token_table.blocking, for long.
  */
 #ifndef DS_TOKENCACHE_INLINE_H
 #define DS_TOKENCACHE_INLINE_H

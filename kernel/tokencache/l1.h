@@ -90,7 +90,8 @@ static inline bool ds_l1_read(const struct ds_l1 *l1, u32 slot, u32 token,
 	p->fixed = smp_load_acquire(&s->pack.fixed);
 	/* See above. */
 	p->hot = smp_load_acquire(&s->pack.hot);
-	return READ_ONCE(s->token) == token && !(filled & 1) &&
+	/* Before the counter is read again. */
+	return smp_load_acquire(&s->token) == token && !(filled & 1) &&
 	       READ_ONCE(s->filled) == filled;
 }
 

@@ -137,8 +137,11 @@ static void slot_end(struct ds_l2 *l2, struct ds_l2_page *page, u32 i)
 {
 	WRITE_ONCE(page->slots[i].token, 0);
 	bit_set(page->kept, i, false);
-	if (page->mixed)
-		l2->crowd[bucket_of(l2, page->high[i])]--;
+	if (!page->mixed)
+		return;
+	l2->crowd[bucket_of(l2, page->high[i])]--;
+	/* It lies where a bucket's page has slots. A reader who sees this sees that above, too. */
+	smp_store_release(&page->high[i], 0);
 }
 
 static u32 slot_take(struct ds_l2 *l2, struct ds_l2_page *page, u32 high)

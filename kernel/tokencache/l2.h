@@ -259,7 +259,8 @@ static inline bool ds_l2_read(const struct ds_l2 *l2, u32 slot, u32 token,
 	p->fixed = high << 32 | smp_load_acquire(&s->low);
 	/* See above. */
 	p->hot = smp_load_acquire(&s->hot);
-	return READ_ONCE(s->token) == token && READ_ONCE(page->filled) == filled;
+	/* Before the counter is read again. */
+	return smp_load_acquire(&s->token) == token && READ_ONCE(page->filled) == filled;
 }
 
 /**

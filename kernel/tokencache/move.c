@@ -125,7 +125,7 @@ int ds_move_copy(struct ds_token_table *t, struct ds_move *m)
 	/* It was copied before, for nobody has written to it. */
 	if (m->whole && !ds_move_is_void(t, m))
 		return 0;
-	ret = t->blocking ? copy_blocked(t, m) :
+	ret = READ_ONCE(t->blocking) ? copy_blocked(t, m) :
 			    ds_token_copy(t, m->token, &m->word, &m->pack);
 	/* Somebody may have been writing. */
 	m->whole = !ret && !(m->word & DS_WORD_WRITER);
@@ -226,7 +226,7 @@ static int go_back(struct ds_token_table *t, struct ds_move *m, u64 *place)
 	return swap_word(place, m, next_back) ? -EAGAIN : 0;
 }
 
-void ds_move_abort(struct ds_token_table *t, struct ds_move *m)
+static void give_up(struct ds_token_table *t, struct ds_move *m)
 {
 	u64 *place = ds_token_word(t, m->token);
 
@@ -241,6 +241,21 @@ void ds_move_abort(struct ds_token_table *t, struct ds_move *m)
 			return;
 		cpu_relax();
 	}
+}
+
+static void tell_moved(struct ds_token_table *t, const struct ds_move *m, u32 from, u32 to,
+		       u32 bytes)
+{
+	if (t->moved)
+		t->moved(m->token, from, to, bytes);
+}
+
+void ds_move_abort(struct ds_token_table *t, struct ds_move *m)
+{
+	u32 from = ds_word_tier(m->word);
+
+	give_up(t, m);
+	tell_moved(t, m, from, from, 0);
 }
 
 /* Bytes: both words to another tier, home only what is older there. */
@@ -267,7 +282,7 @@ static int move_claimed(struct ds_token_table *t, struct ds_move *m, u32 *again)
 		if (ret)
 			break;
 	}
-	ds_move_abort(t, m);
+	give_up(t, m);
 	return ret;
 }
 
@@ -276,8 +291,7 @@ int ds_move_end(struct ds_token_table *t, struct ds_move *m, u32 *again)
 	u32 from = ds_word_tier(m->word);
 	int ret = move_claimed(t, m, again);
 
-	if (t->moved)
-		t->moved(m->token, from, ret ? from : m->to, ret ? 0 : carried(m));
+	tell_moved(t, m, from, ret ? from : m->to, ret ? 0 : carried(m));
 	return ret;
 }
 

@@ -331,7 +331,8 @@ int ds_policy_forget(struct ds_policy *p, u32 slot)
 void ds_policy_rekey(struct ds_policy *p, u32 slot, u32 key)
 {
 	struct ds_policy_slot *s = &p->slots[slot];
-	u32 link = READ_ONCE(s->link) & ~DS_SLOT_SAMPLED;
+	/* In document 001's modes it is the time of the last use. */
+	u32 link = p->base ? p->base->now : READ_ONCE(s->link) & ~DS_SLOT_SAMPLED;
 
 	s->key_low = (u8)key;
 	s->key_high = (u16)((s->key_high & (DS_SLOT_USED | DS_SLOT_PINNED)) | key >> 8);
@@ -352,10 +353,11 @@ int ds_policy_pin(struct ds_policy *p, u32 slot, bool pinned)
 	s = &p->slots[slot];
 	if (pinned == !!(s->key_high & DS_SLOT_PINNED))
 		return 0;
-	others = s->link & DS_SLOT_MAIN ? &p->kept : &p->staged;
 	p->pinned += pinned ? 1 : -1;
-	if (!p->base)
+	if (!p->base) {
+		others = s->link & DS_SLOT_MAIN ? &p->kept : &p->staged;
 		*others -= pinned ? 1 : -1;
+	}
 	s->key_high ^= DS_SLOT_PINNED;
 	return 0;
 }

@@ -137,8 +137,8 @@ struct ds_policy_001 {
  * @uses: of tokens, in all, hits included
  * @load: since the last tick in which an interval ended
  *
- * Halves 64 counts, if an interval has ended and not all are halved yet. Until they are, the end of
- * another one halves nothing more.
+ * Halves the counts of 64 slots, or 64 words of the sketch, if an interval has ended and not all
+ * are halved yet. Until they are, the end of another one halves nothing more.
  *
  * Return: whether an ageing interval has ended, and @load was used
  */

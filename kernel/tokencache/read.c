@@ -45,7 +45,7 @@ int ds_token_copy(const struct ds_token_table *t, u32 token, u64 *word,
 		bool whole;
 		int ret;
 
-		whole = !(t->blocking && ds_word_is_moving(before)) &&
+		whole = !(READ_ONCE(t->blocking) && ds_word_is_moving(before)) &&
 			ds_token_peek(t, token, before, p);
 		/* Before the next round reads the home. */
 		*word = smp_load_acquire(place);

@@ -33,7 +33,7 @@ void ds_shares_destroy(struct ds_shares *s)
 	memset(s, 0, sizeof(*s));
 }
 
-struct ds_share *ds_share_find(struct ds_shares *s, u32 domain)
+static struct ds_share *entry_of(struct ds_shares *s, u32 domain)
 {
 	u32 i;
 
@@ -49,6 +49,13 @@ static bool is_nothing(const struct ds_shares *s, const struct ds_share *share)
 	return !share->min && share->max >= s->capacity;
 }
 
+struct ds_share *ds_share_find(struct ds_shares *s, u32 domain)
+{
+	struct ds_share *share = entry_of(s, domain);
+
+	return share && !is_nothing(s, share) ? share : NULL;
+}
+
 /* For a domain more: the entry of one that has none any more, nor a slot that is counted. */
 static struct ds_share *take_entry(struct ds_shares *s)
 {
@@ -62,7 +69,7 @@ static struct ds_share *take_entry(struct ds_shares *s)
 
 int ds_share_set(struct ds_shares *s, u32 domain, u32 min, u32 max)
 {
-	struct ds_share *share = ds_share_find(s, domain);
+	struct ds_share *share = entry_of(s, domain);
 	u32 kept = s->kept - (share ? share->min : 0);
 
 	if (!slots_now(s) || !max || min > max || domain == DS_SHARE_NONE)
@@ -186,17 +193,35 @@ u32 ds_share_enter(struct ds_shares *s, u32 slot, struct ds_share *share)
 
 void ds_share_leave(struct ds_shares *s, u32 slot)
 {
-	struct ds_share *share;
+	struct ds_share_slot *at;
 
 	if (!slots_now(s))
 		return;
-	s->slots[slot].busy = false;
-	if (!s->slots[slot].share)
+	at = &s->slots[slot];
+	if (at->share) {
+		if (!at->pinned)
+			dequeue(s, &s->of[at->share - 1], slot);
+		s->of[at->share - 1].used--;
+	}
+	at->busy = false;
+	at->pinned = false;
+	at->share = 0;
+}
+
+void ds_share_pin(struct ds_shares *s, u32 slot, bool pinned)
+{
+	struct ds_share_slot *at;
+	struct ds_share *share;
+
+	if (!slots_now(s) || !s->slots[slot].share || s->slots[slot].pinned == pinned)
 		return;
-	share = &s->of[s->slots[slot].share - 1];
-	dequeue(s, share, slot);
-	share->used--;
-	s->slots[slot].share = 0;
+	at = &s->slots[slot];
+	share = &s->of[at->share - 1];
+	if (pinned)
+		dequeue(s, share, slot);
+	else
+		enqueue(s, share, slot, share->held < share->min);
+	at->pinned = pinned;
 }
 
 void ds_share_arrived(struct ds_shares *s, u32 slot)

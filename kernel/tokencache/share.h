@@ -3,8 +3,9 @@
  * DS: L1 shared out among trust domains (document 001's partitions).
  *
  * A domain that has a share keeps the slots that its last @min tokens came to, whatever
- * others do, and has no more than @max: its next one takes the place of its oldest. The other
- * slots are everybody's. Who came before the share was made is not counted.
+ * others do, and has no more than @max: its next one takes the place of its oldest that is not
+ * pinned. The other slots are everybody's. Who came before the share was made is not counted,
+ * unless it was to leave and could not.
  *
  * Under the lock of the cache, but for ds_shares_prepare().
  */
@@ -43,6 +44,7 @@ struct ds_share {
  * @share: whose it is, and one; 0: of none
  * @held: it is kept
  * @busy: its token is on its way
+ * @pinned: it stays, and is in no queue
  */
 struct ds_share_slot {
 	u32 next;
@@ -50,6 +52,7 @@ struct ds_share_slot {
 	u8 share;
 	bool held;
 	bool busy;
+	bool pinned;
 };
 
 /**
@@ -118,7 +121,7 @@ u32 ds_share_surplus(const struct ds_shares *s, const struct ds_share *share);
 /** ds_share_renew - a slot that its domain does not keep, but has not left, is its newest */
 void ds_share_renew(struct ds_shares *s, u32 slot);
 
-/** ds_share_find - a domain's share, or NULL */
+/** ds_share_find - a domain's share; NULL if it has none, or none any more */
 struct ds_share *ds_share_find(struct ds_shares *s, u32 domain);
 
 /**
@@ -136,7 +139,7 @@ bool ds_share_at(const struct ds_shares *s, u32 index, struct ds_share *share);
  * @s: shares
  * @share: of the domain
  *
- * Return: slot, DS_SHARE_NONE if those that were looked at, 8, are busy.
+ * Return: slot, DS_SHARE_NONE if all are pinned or those that were looked at, 8, are busy.
  */
 u32 ds_share_oldest(const struct ds_shares *s, const struct ds_share *share);
 
@@ -155,6 +158,9 @@ void ds_share_leave(struct ds_shares *s, u32 slot);
 
 /** ds_share_arrived - the token of a slot is no longer on its way */
 void ds_share_arrived(struct ds_shares *s, u32 slot);
+
+/** ds_share_pin - the token of a slot has to stay, or no longer: then it is its domain's newest */
+void ds_share_pin(struct ds_shares *s, u32 slot, bool pinned);
 
 /** ds_share_keeps - is a slot kept, or its token on its way? */
 bool ds_share_keeps(const struct ds_shares *s, u32 slot);

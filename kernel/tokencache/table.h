@@ -68,7 +68,7 @@ bool ds_token_peek(const struct ds_token_table *t, u32 token, u64 word,
 		   struct ds_token_pack *p);
 
 /**
- * ds_token_copy - copy a token that the caller uses
+ * ds_token_copy - copy a token whose object the caller keeps, by a use or otherwise
  * @t: table
  * @token: its handle
  * @word: what its word was; is what it was when the token was copied

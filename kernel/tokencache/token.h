@@ -243,8 +243,8 @@ int ds_token_revoke(struct ds_token_table *t, u32 token, struct ds_token_idle *i
 /**
  * ds_token_free - give the index of a revoked token back
  * @t: table
- * @token: token whose revoke has returned 0 or told of its end, or one that was
- *	reserved; any other number is left alone
+ * @token: token whose revoke has returned 0 or told of its end; any other number is left
+ *	alone
  *
  * Process context.
  */

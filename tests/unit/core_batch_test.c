@@ -99,6 +99,12 @@ static void a_token_waits_once(void **state)
 	finish();
 }
 
+static void not_due(void)
+{
+	miss(1, 1, 0);
+	assert_int_not_equal(ds_batch_due(&batch, 600), 0);
+}
+
 static void due_by_size_and_by_timer(void **state)
 {
 	u32 i;
@@ -128,6 +134,18 @@ static void due_by_size_and_by_timer(void **state)
 	assert_int_equal(ds_batch_due(&batch, 700), 900);
 	assert_int_equal(ds_batch_flush(&batch, 700), 1);
 	assert_told(3, 0);
+	finish();
+	/* Not while somebody flushes, however short the timer. */
+	start();
+	set(DS_PREFETCH_TIMER_NS, 0);
+	miss(0, 0, 0);
+	during_dma = not_due;
+	assert_int_equal(ds_batch_flush(&batch, 600), 1);
+	during_dma = NULL;
+	assert_int_equal(testers[1].told, 0);
+	assert_int_equal(ds_batch_due(&batch, 600), 0);
+	assert_int_equal(ds_batch_flush(&batch, 600), 1);
+	assert_told(1, 0);
 	finish();
 	/* A full queue is due, whatever the threshold. */
 	start_small(2, 1);

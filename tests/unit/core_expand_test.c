@@ -125,6 +125,8 @@ static void wrong_requests(void **state)
 
 static void staged_or_copied(void **state)
 {
+	u32 i;
+
 	(void)state;
 	start();
 	ask_staged(10, 0);
@@ -150,6 +152,12 @@ static void staged_or_copied(void **state)
 	assert_true(in_l2[12]);
 	assert_int_equal(testers[4].buffer.pd.number, 84);
 	assert_int_equal(produced, 3);
+	/* A place in the mailbox that was one's who wanted it staged is another one's later. */
+	for (i = 0; i < box.params[DS_EXPAND_MAILBOX]; i++) {
+		ask_copy(20, 5);
+		assert_int_equal(ds_expand_serve(&box, 5), 1);
+	}
+	assert_false(in_l2[20]);
 	finish();
 }
 

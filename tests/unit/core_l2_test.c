@@ -176,7 +176,6 @@ static void an_old_slot(void **state)
 	expect(last, i + 1, HIGH);
 	ds_l2_renew(&l2, last, (u64)HIGH << 32);
 	assert_false(ds_l2_read(&l2, last, i + 1, &p));
-	assert_false(ds_l2_read(&l2, last, 0, &p) && p.fixed >> 32 != HIGH);
 	while (n--) {
 		ds_l2_give(&l2, slots[n]);
 		assert_false(ds_l2_read(&l2, slots[n], n + 1, &p));
@@ -189,7 +188,42 @@ static void an_old_slot(void **state)
 	ds_l2_destroy(&l2);
 }
 
-/* A filling of the page while one of its slots is read: the copy is not taken for whole. */
+/* What a mixed page has behind its slots are no tokens when it is a bucket's. */
+static void slots_of_a_page_that_was_mixed(void **state)
+{
+	u32 i, n, slots[DS_L2_PAGE_SLOTS * 2];
+
+	(void)state;
+	start(2);
+	for (n = 0; (slots[n] = put(n + 1, (n + 1) * 1000)) != DS_L2_NONE; n++)
+		;
+	assert_int_equal(l2.pages[1].mixed, 1);
+	while (n--)
+		ds_l2_give(&l2, slots[n]);
+	for (n = 0; !l2.pages[1].used || l2.pages[1].mixed; n++)
+		must_put(n + 1, HIGH);
+	for (i = 0; i < DS_L2_PAGE_SLOTS; i++)
+		assert_int_equal(!!l2.pages[1].slots[i].token, l2.pages[1].taken[i / 64] >> i % 64 & 1);
+	ds_l2_destroy(&l2);
+}
+
+/* A page that has room again is found before those that have none. */
+static void room_is_found_again(void **state)
+{
+	u32 n, slots[DS_L2_PAGE_SLOTS * 4];
+
+	(void)state;
+	start(4);	/* the first one is mixed */
+	for (n = 0; (slots[n] = put(n + 1, HIGH)) != DS_L2_NONE; n++)
+		;
+	while (n-- > 0) {
+		ds_l2_give(&l2, slots[n]);
+		assert_int_equal(must_put(n + 1, HIGH), slots[n]);
+	}
+	ds_l2_destroy(&l2);
+}
+
+/* Fillings are counted, so that a reader sees those of its page that were meanwhile. */
 static void filled_meanwhile(void **state)
 {
 	struct ds_token_pack p = pack_of(3, HIGH);
@@ -496,6 +530,8 @@ int main(void)
 		TEST(pages_change_hands),
 		TEST(same_hash),
 		TEST(an_old_slot),
+		TEST(slots_of_a_page_that_was_mixed),
+		TEST(room_is_found_again),
 		TEST(filled_meanwhile),
 		TEST(who_leaves),
 		TEST(whose_place),

@@ -114,6 +114,23 @@ static void counts_are_halved_however_short_the_interval(void **state)
 	stop();
 }
 
+/* Who comes to the place of another one was not used as long ago as that. */
+static void another_one_is_used_now(void **state)
+{
+	u32 i, slot;
+
+	(void)state;
+	start(16, DS_POLICY_LITERAL_001, KEYS);
+	for (i = 0; i < DS_POLICY_PROMOTE_TO_L1_THRESHOLD; i++)
+		use(1);
+	slot = slot_of[1];
+	assert_int_not_equal(slot, DS_POLICY_NONE);
+	ns_pass(1000000000);
+	ds_policy_rekey(&policy, slot, 2);
+	assert_int_equal(policy.slots[slot].link & DS_POLICY_TIME, policy.base->now);
+	stop();
+}
+
 /* uses + alpha * rank; @link is the time of the last use. */
 static u64 score_of(const u32 *candidates, u32 i)
 {
@@ -125,7 +142,6 @@ static u64 score_of(const u32 *candidates, u32 i)
 	return slots[candidates[i]].heat + (u64)policy.base->params.alpha * rank;
 }
 
-/* The least of the candidates goes. */
 /* One of 16 is counted, though keys come in turn, 16 of them: the same one each time would be one key. */
 static void a_sample_is_counted(void **state)
 {
@@ -153,6 +169,7 @@ static void a_sample_is_counted(void **state)
 	stop();
 }
 
+/* The least of the candidates goes. */
 static void least_score_goes(void **state)
 {
 	u32 candidates[DS_POLICY_CANDIDATES], victim, slot, i, n, before, best;
@@ -457,6 +474,7 @@ int main(void)
 		TEST(promoted_by_the_128th_use),
 		TEST(counts_are_halved),
 		TEST(counts_are_halved_however_short_the_interval),
+		TEST(another_one_is_used_now),
 		TEST(a_sample_is_counted),
 		TEST(least_score_goes),
 		TEST(idle_ones_go),

@@ -92,6 +92,8 @@ static void shares_come_and_go(void **state)
 	use(1);		/* of domain 101 */
 	assert_int_equal(ds_cache_partition(&cache, 101, 0, CAPACITY), 0);
 	assert_int_equal(ds_cache_partition(&cache, 200, 0, 5), -ENOSPC);
+	use(1 + DOMAINS);	/* is not counted any more */
+	assert_int_equal(tier_of(1 + DOMAINS), 1);
 	assert_true(ds_cache_share(&cache, 1, &share));
 	assert_int_equal(share.domain, 102);
 	assert_false(ds_cache_share(&cache, DS_SHARES - 1, &share));
@@ -176,6 +178,47 @@ static void a_domain_has_no_more(void **state)
 	assert_int_equal(in[1], CAPACITY);
 	count_domains(of);
 	assert_int_equal(of[3], 3);
+	stop_domains(pds);
+}
+
+/* Whom a domain has pinned does not make room for its next ones, and is in no way of them. */
+static void pinned_ones_are_in_no_way(void **state)
+{
+	u32 i, pds[DOMAINS], in[4];
+	struct ds_share *share;
+
+	(void)state;
+	start_domains(pds);
+	assert_int_equal(ds_shares_prepare(&cache.shares), 0);
+	assert_int_equal(ds_cache_partition(&cache, 101, 2, 3), 0);
+	share = ds_share_find(&cache.shares, 101);
+	for (i = 0; i < 3; i++) {
+		use(1 + i * DOMAINS);
+		assert_int_equal(ds_cache_pin(&cache, tokens[1 + i * DOMAINS], true), 0);
+	}
+	/* All that it may have is pinned: L2 is left to the others. */
+	for (i = 3; i < 20; i++) {
+		use(1 + i * DOMAINS);
+		assert_int_equal(tier_of(1 + i * DOMAINS), 2);
+	}
+	/* One more place, and they take it by turns. */
+	assert_int_equal(ds_cache_partition(&cache, 101, 2, 4), 0);
+	for (i = 20; i < 40; i++) {
+		use(1 + i * DOMAINS);
+		assert_int_equal(tier_of(1 + i * DOMAINS), 1);
+		assert_int_equal(share->used, 4);
+	}
+	for (i = 0; i < 3; i++)
+		assert_int_equal(tier_of(1 + i * DOMAINS), 1);
+	/* Unpinned, they are the newest; one that has ended is not counted. */
+	assert_int_equal(ds_cache_pin(&cache, tokens[1], false), 0);
+	use(1 + 40 * DOMAINS);
+	assert_int_equal(tier_of(1), 1);
+	assert_int_equal(tier_of(1 + 39 * DOMAINS), 2);
+	end(tokens[1 + DOMAINS]);
+	tokens[1 + DOMAINS] = create(1 + DOMAINS);
+	assert_int_equal(share->used, 3);
+	check_all(in);
 	stop_domains(pds);
 }
 
@@ -356,6 +399,7 @@ int main(void)
 		TEST(shares_come_and_go),
 		TEST(a_domain_keeps),
 		TEST(a_domain_has_no_more),
+		TEST(pinned_ones_are_in_no_way),
 		TEST(a_domain_at_once),
 		TEST(a_domain_gets_less),
 		TEST(who_cannot_go),

@@ -315,6 +315,15 @@ static bool stops(u32 token, enum ds_move_step step)
 	return true;
 }
 
+static u64 given_up;
+
+static void count_given_up(u32 token, u32 from, u32 to, u32 bytes)
+{
+	(void)token;
+	given_up += from == to;
+	assert_true(from != to || !bytes);
+}
+
 /* By misses, pins, ageing; sound at all times. */
 static void stop_moves(u32 every)
 {
@@ -350,14 +359,17 @@ static void stopped_at_each_step(void **state)
 	for (mode = 0; mode < DS_POLICY_MODES; mode++) {
 		start(mode, 1);
 		cache.table.stops = stops;
+		cache.table.moved = count_given_up;
 		for (at = 1; at < 4; at++) {
 			stop_at[DS_MOVE_CLAIMED] = at & 1;
 			stop_at[DS_MOVE_COPIED] = at & 2;
 			memset(stopped, 0, sizeof(stopped));
+			given_up = 0;
 			for (every = 1; every < 6; every++)
 				stop_moves(every);
 			assert_int_equal(!!stopped[DS_MOVE_CLAIMED], at & 1);
 			assert_int_equal(!!stopped[DS_MOVE_COPIED], at >> 1);
+			assert_true(given_up >= stopped[DS_MOVE_CLAIMED] + stopped[DS_MOVE_COPIED]);
 		}
 		cache.table.stops = NULL;
 		moves = cache.moved[3][1] + cache.moved[3][2] + cache.moved[2][1];
