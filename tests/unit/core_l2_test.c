@@ -220,6 +220,16 @@ static void room_is_found_again(void **state)
 		ds_l2_give(&l2, slots[n]);
 		assert_int_equal(must_put(n + 1, HIGH), slots[n]);
 	}
+	/* In several pages at once. */
+	for (n = 0; slots[n] >> DS_L2_SLOT_BITS != 1; n++)
+		;
+	ds_l2_give(&l2, slots[n]);
+	for (n = 0; slots[n] >> DS_L2_SLOT_BITS != 2; n++)
+		;
+	ds_l2_give(&l2, slots[n]);
+	must_put(1, HIGH);
+	must_put(2, HIGH);
+	assert_int_equal(put(3, HIGH), DS_L2_NONE);
 	ds_l2_destroy(&l2);
 }
 
