@@ -56,16 +56,20 @@ ds::sim::Trace read_of(const Call &call, const std::string &path) {
     // How long a pipe will be nobody knows.
     Progress progress(call.settings, "read " + last_part(path), none ? 0 : size);
 
-    return or_error([&] {
-        return ds::sim::read_trace(path == "-" ? "/dev/stdin" : path,
-                                   {.format = ds::sim::format_of(call.text("--format")),
-                                    .most = call.number("--most"),
-                                    .block = static_cast<uint32_t>(call.number("--block")),
-                                    .progress = [&](uint64_t bytes) {
-                                        if (!none)
-                                            progress.update(bytes);
-                                    }});
-    });
+    try {
+        return or_error([&] {
+            return ds::sim::read_trace(path == "-" ? "/dev/stdin" : path,
+                                       {.format = ds::sim::format_of(call.text("--format")),
+                                        .most = call.number("--most"),
+                                        .block = static_cast<uint32_t>(call.number("--block")),
+                                        .progress = [&](uint64_t bytes) {
+                                            if (!none)
+                                                progress.update(bytes);
+                                        }});
+        });
+    } catch (Error &error) {
+        throw std::move(error).with("file", path);
+    }
 }
 
 ds::sim::Trace trace_of(Call &call, const std::string &path) {
