@@ -361,6 +361,31 @@ static void who_cannot_go(void **state)
 	stop_domains(pds);
 }
 
+/* Who could not leave, while its domain's share became smaller, is not counted to it again. */
+static void who_stays_after_all(void **state)
+{
+	struct ds_cache_change change;
+	u32 pds[DOMAINS], in[4];
+	struct ds_share *share;
+
+	(void)state;
+	start_domains(pds);
+	assert_int_equal(ds_shares_prepare(&cache.shares), 0);
+	assert_int_equal(ds_cache_partition(&cache, 101, 0, 2), 0);
+	use(1);
+	use(1 + DOMAINS);
+	assert_int_equal(ds_cache_miss_begin(&cache, tokens[1 + 2 * DOMAINS], &change), 0);
+	assert_int_equal(change.moves[0].move.token, tokens[1]);
+	assert_int_equal(ds_cache_partition(&cache, 101, 0, 1), 0);
+	ds_cache_miss_abort(&cache, &change);
+	assert_int_equal(tier_of(1), 1);
+	share = ds_share_find(&cache.shares, 101);
+	assert_int_equal(share->used, 1);
+	check_all(in);
+	assert_int_equal(in[1], 2);
+	stop_domains(pds);
+}
+
 /* Of two one is on its way: the other one, who has come, is the one that the domain keeps. */
 static void who_is_on_his_way(void **state)
 {
@@ -403,6 +428,7 @@ int main(void)
 		TEST(a_domain_at_once),
 		TEST(a_domain_gets_less),
 		TEST(who_cannot_go),
+		TEST(who_stays_after_all),
 		TEST(who_is_on_his_way),
 	};
 

@@ -191,6 +191,23 @@ static void tell(struct ds_token_idle *idle)
 static struct ds_token_idle waiter = { .done = tell };
 
 /* Each of the three revoked in between, and several of them: only that one does not come. */
+/* Whoever comes meanwhile gets another slot of L1 than the one that is promised. */
+static void another_comes_meanwhile(void)
+{
+	struct ds_cache_change second;
+	u32 i = TOKENS;
+	u64 word;
+
+	do
+		assert_int_not_equal(i--, 0);
+	while (ds_token_find(&cache.table, tokens[i], &word) || ds_word_tier(word) != 3 ||
+	       ds_cache_miss_begin(&cache, tokens[i], &second));
+	assert_int_equal(second.moves[second.count - 1].move.to, 1);
+	assert_int_not_equal(second.moves[second.count - 1].move.slot,
+			     ch.moves[ch.count - 1].move.slot);
+	ds_cache_miss_abort(&cache, &second);
+}
+
 static void revoked_between(void **state)
 {
 	u32 mask, k, who[3], in[4];
@@ -210,6 +227,7 @@ static void revoked_between(void **state)
 						 -EINPROGRESS);
 		}
 		assert_int_equal(told, 0);
+		another_comes_meanwhile();
 		if (abort)
 			ds_cache_miss_abort(&cache, &ch);
 		else
