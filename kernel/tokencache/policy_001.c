@@ -166,7 +166,10 @@ static u32 ds_policy_lowered(const struct ds_trials *trials, u32 threshold, u32 
 	return ds_trials_is_worse(trials, ds_trials_index(next), 0) ? threshold : next;
 }
 
-/* What the trials say comes first, but for one that is lower while DMA is saturated. */
+/*
+ * What the trials say comes first, but for one that is lower while DMA is saturated and
+ * L2 hits seldom.
+ */
 static u32 ds_policy_adapted(const struct ds_policy_001 *b, struct ds_trials *trials,
 			     u32 threshold, u32 most, enum ds_policy_step step)
 {
