@@ -35,6 +35,7 @@ const char *const ds_token_timing_names[DS_TOKEN_TIMINGS] = {
 	[DS_TOKEN_LOOK_L2]	= "look_ns_l2",
 	[DS_TOKEN_LOOK_L3]	= "look_ns_l3",
 	[DS_TOKEN_MISS]		= "miss_ns",
+	[DS_TOKEN_MOVE]		= "move_ns",
 };
 
 unsigned int ds_token_sampling = DS_TOKEN_SAMPLING;
@@ -218,14 +219,26 @@ void ds_token_count_miss(const struct ds_token_device *dev, u64 began)
 		ds_token_count_time(dev, DS_TOKEN_MISS, began);
 }
 
+/* Its token may have ended by now, and the device with it: then NULL. */
+static const struct ds_token_device *ds_token_device_for(u32 token)
+{
+	return rcu_dereference_bh(ds_token_devices[ds_token_device_of(token)]);
+}
+
+void ds_token_count_fetch(u32 token, u64 since)
+{
+	const struct ds_token_device *dev = ds_token_device_for(token);
+
+	if (dev)
+		ds_token_count_time(dev, DS_TOKEN_MOVE, since);
+}
+
 void ds_token_count_move(u32 token, u32 from, u32 to, u32 bytes)
 {
-	const struct ds_token_device *dev;
+	const struct ds_token_device *dev = ds_token_device_for(token);
 	u32 what = to < from ? DS_TOKEN_UP_L1 + to - 1 :
 		   to > from ? DS_TOKEN_DOWN_L2 + to - 2 : DS_TOKEN_ABORTED;
 
-	/* Its token may have ended by now, and the device with it. */
-	dev = rcu_dereference_bh(ds_token_devices[ds_token_device_of(token)]);
 	if (!dev)
 		return;
 	this_cpu_inc(dev->counts->n[what]);

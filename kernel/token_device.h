@@ -37,6 +37,7 @@ enum ds_token_timing {
 	DS_TOKEN_LOOK_L2,
 	DS_TOKEN_LOOK_L3,
 	DS_TOKEN_MISS,		/* what is done after one that did not find it in L1 */
+	DS_TOKEN_MOVE,		/* from such a miss until its token has come to L1 */
 	DS_TOKEN_TIMINGS
 };
 
@@ -113,6 +114,9 @@ u64 ds_token_began(const struct ds_token_device *dev);
 /* Count what a look-up found, a tier or an error, and how long it took. Context: any. */
 void ds_token_count_look(const struct ds_token_device *dev, int found, u64 began);
 void ds_token_count_miss(const struct ds_token_device *dev, u64 began);
+
+/* Count how long a token, missed at @since, took to L1. Context: bottom halves are off. */
+void ds_token_count_fetch(u32 token, u64 since);
 
 /*
  * Count a move of a token, after which it is in tier @to and which carried @bytes.

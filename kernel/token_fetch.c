@@ -79,6 +79,11 @@ static int ds_token_allowed(struct ds_fetch *f, u32 requester, u32 token)
 	return ds_token_device_may_ask(requester, token);
 }
 
+static void ds_token_fetched(struct ds_fetch *f, u32 token, u64 since)
+{
+	ds_token_count_fetch(token, since);
+}
+
 int ds_token_fetch_init(struct ds_cache *cache)
 {
 	int ret;
@@ -91,6 +96,7 @@ int ds_token_fetch_init(struct ds_cache *cache)
 		destroy_workqueue(ds_token_wq);
 		return ret;
 	}
+	ds_token_fetch.moved = ds_token_fetched;
 	ds_whole_init(&ds_token_whole, &ds_token_fetch);
 	queue_delayed_work(ds_token_wq, &ds_token_tick_work, DS_TOKEN_TICK);
 	return 0;

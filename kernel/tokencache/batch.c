@@ -256,6 +256,7 @@ int ds_batch_add(struct ds_batch *b, u32 token, struct ds_waiter *w, u64 now)
 	/* One that is stale by now is fetched. */
 	while (!b->gone && unstage(b, token, &item)) {
 		ds_spin_unlock(&b->lock);
+		item.since = now;
 		ret = install(b, &item);
 		if (ret != -ESTALE)
 			return ret;
@@ -399,13 +400,16 @@ static void end(struct ds_batch *b, u32 slot, int ret)
 	ds_waiter_tell(waiters, ret);
 }
 
-static void count_joined(struct ds_batch *b, const struct ds_batch_work *work, u32 count)
+/* What is known of who waits. */
+static void note_misses(struct ds_batch *b, const struct ds_batch_work *work, u32 count)
 {
 	u32 i;
 
 	ds_spin_lock(&b->lock);
-	for (i = 0; i < count; i++)
+	for (i = 0; i < count; i++) {
 		b->items[i].joined = b->queue[work[i].slot].joined;
+		b->items[i].since = b->queue[work[i].slot].since;
+	}
 	ds_spin_unlock(&b->lock);
 }
 
@@ -425,7 +429,7 @@ static int flush_page(struct ds_batch *b, const struct ds_batch_work *work, u32 
 	}
 	for (i = 0; ret && i < count + neighbours; i++)
 		b->items[i].ret = ret;
-	count_joined(b, work, count);
+	note_misses(b, work, count);
 	for (i = 0; i < count; i++)
 		end(b, work[i].slot, install(b, &b->items[i]));
 	for (; i < count + neighbours; i++)

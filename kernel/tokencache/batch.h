@@ -63,6 +63,7 @@ extern const struct ds_param ds_batch_params[DS_BATCH_PARAMS];
  * struct ds_batch_item - a token that was fetched
  * @token: handle
  * @joined: misses beside the first that waited for it
+ * @since: when that one came, in ns
  * @ret: 0, or why fetch() has not got it
  * @word: its word of the directory when it was copied
  * @pack: what it says
@@ -71,6 +72,7 @@ struct ds_batch_item {
 	u32 token;
 	u32 joined;
 	int ret;
+	u64 since;
 	u64 word;
 	struct ds_token_pack pack;
 };

@@ -125,7 +125,8 @@ static u32 batch_neighbours(struct ds_batch *b, u32 page, u32 token, u32 *tokens
 
 static int batch_install(struct ds_batch *b, const struct ds_batch_item *item)
 {
-	struct ds_cache *c = of_batch(b)->cache;
+	struct ds_fetch *f = of_batch(b);
+	struct ds_cache *c = f->cache;
 	u64 word;
 	int ret;
 
@@ -133,6 +134,8 @@ static int batch_install(struct ds_batch *b, const struct ds_batch_item *item)
 		return -ESTALE;
 	ds_cache_used(c, item->token, item->joined);
 	ret = ds_cache_miss(c, item->token);
+	if (!ret && f->moved)
+		f->moved(f, item->token, item->since);
 	return ret == -EEXIST ? 0 : ret;	/* another miss was faster */
 }
 
@@ -214,6 +217,7 @@ int ds_fetch_init(struct ds_fetch *f, struct ds_cache *cache,
 		ds_batch_destroy(&f->batch);
 	f->cache = cache;
 	f->allowed = allowed;
+	f->moved = NULL;
 	return ret;
 }
 

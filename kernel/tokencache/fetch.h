@@ -30,12 +30,15 @@
  * @batch: misses
  * @box: requests to the host
  * @allowed: as in struct ds_expand_ops
+ * @moved: called when a miss has made a token move, which was missed at @since; in the context of
+ *	ds_fetch_work() or ds_fetch_miss(). NULL if nobody wants to know
  */
 struct ds_fetch {
 	struct ds_cache *cache;
 	struct ds_batch batch;
 	struct ds_expand box;
 	int (*allowed)(struct ds_fetch *f, u32 requester, u32 token);
+	void (*moved)(struct ds_fetch *f, u32 token, u64 since);
 };
 
 /**

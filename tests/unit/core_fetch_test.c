@@ -234,19 +234,35 @@ static void misses_in_l2(void **state)
 	stop();
 }
 
+static u32 last_moved;
+static u64 last_since;
+
+static void note_moved(struct ds_fetch *f, u32 token, u64 since)
+{
+	assert_ptr_equal(f, &fetch);
+	last_moved = token;
+	last_since = since;
+}
+
 static void neighbours_wait_in_staging(void **state)
 {
 	u32 i;
 
 	(void)state;
 	start(4, 8);
-	assert_int_equal(miss(100, 0), -EINPROGRESS);
-	ds_fetch_work(&fetch, 5000, 9);
+	fetch.moved = note_moved;
+	assert_int_equal(miss(100, 7), -EINPROGRESS);
+	assert_int_equal(ds_fetch_miss(&fetch, tokens[100], NULL, 9), -EINPROGRESS);
+	ds_fetch_work(&fetch, 5007, 9);
 	assert_told(100, 0);
+	assert_int_equal(last_moved, tokens[100]);
+	assert_int_equal(last_since, 7);
 	for (i = 101; i <= 108; i++)
 		assert_int_equal(use(i), 3);
 	assert_int_equal(miss(101, 6000), 0);
 	assert_int_equal(use(101), 1);
+	assert_int_equal(last_moved, tokens[101]);
+	assert_int_equal(last_since, 6000);
 	/* Written to since. */
 	post(102, 1);
 	assert_int_equal(miss(102, 6000), -EINPROGRESS);
@@ -261,6 +277,7 @@ static void neighbours_wait_in_staging(void **state)
 	tokens[104] = create(104);
 	ds_fetch_work(&fetch, 20000, 9);
 	assert_told(102, 0);
+	assert_int_equal(last_moved, tokens[102]);
 	assert_told(104, -ESTALE);
 	assert_int_equal(use(102), 1);
 	assert_int_equal(fetch.batch.stats.used, 4);

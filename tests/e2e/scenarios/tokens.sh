@@ -4,7 +4,7 @@
 # The token cache at work: what is counted, where tokens are, how they move, parameters.
 # shellcheck source=tests/e2e/lib.sh
 . /share/lib.sh
-plan 53
+plan 54
 
 bench() { within 60 dsctl -q mem bench $first --op "$1" --count "$2" --depth 4 > /dev/null; }
 # counted NAME: of rxe0, from a file of `dsctl -j token stat`
@@ -40,6 +40,7 @@ timed=$(($(samples /run/stat) - $(samples /run/before)))
 check "all were timed ($timed of $grown)" [ "$timed" -eq "$grown" ]
 check "none failed" [ "$(counted failed)" = "$(counted failed /run/before)" ]
 check "tokens came into L1" [ "$(counted up_l1)" -gt 0 ]
+is "it is known how long each took" "$(counted move_ns)" "$(counted up_l1)"
 # All are of regions and queue pairs; and L1 has room for all, so none went down.
 is "each by 16 bytes" "$(counted dma_bytes)" $((16 * $(counted up_l1)))
 check "they are there" [ "$(counted tokens_l1)" -gt 0 ]
