@@ -9,7 +9,7 @@
 #include <ds/token.h>
 
 #define COUNTERS	15	/* of a device */
-#define TIMES		4
+#define TIMES		5
 #define FOREIGN_MOST	262144
 
 /* ---- the device ---- */
