@@ -116,7 +116,7 @@ int Batch::install(const ds_batch_item &item) {
     uint32_t number = engine.begin_change(item.token);
     if (number == Engine::none)
         return -EPERM;
-    engine.start(number, now_);
+    engine.start(number, item.since);
     engine.changes_[number].fetched = fetched_;
     engine.copy_at(engine.send_away(engine.changes_[number], now_), number, now_);
     return 0;

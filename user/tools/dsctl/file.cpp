@@ -179,9 +179,9 @@ NewFile::NewFile(const std::string &path)
 }
 
 NewFile::~NewFile() {
-    draft_of_signal = nullptr;
     if (!kept_ && place_.draft != place_.path)
         std::remove(place_.draft.c_str());
+    draft_of_signal = nullptr;
 }
 
 void NewFile::keep() {

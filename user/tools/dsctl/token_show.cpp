@@ -275,7 +275,8 @@ Exit token_set(Call &call) {
         call.out.respond(parameter_json(parameter));
         rows.push_back(parameter_row(parameter));
     }
-    if (rows.empty())
+    // A share that was taken away is not shown any more.
+    if (rows.empty() && !value)
         throw no_parameter(only, domain);
     if (value)
         call.out.done(call.text("NAME=VALUE") + " is set");
