@@ -202,6 +202,7 @@ void reasons(void **) {
     check("1,read\n,read\n", "is blank where there should be the number of an object", "csv");
     check("1,read\n1,reads\n", "has no operation", "csv");
     check("address,op\n1,read\n", "names no column of objects: handle, id", "csv");
+    check("time,key,size,op\n1,2,3,read\n", "names no column of objects: handle, id", "csv");
     check(ds_header() + "x", "in the middle of a record", "ds");
 }
 

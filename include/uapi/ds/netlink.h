@@ -313,7 +313,7 @@ enum ds_attr {
 
 #define DS_A_MAX	DS_A_SRQ
 
-#define DS_TOKEN_BUCKETS	24	/* of DS_A_HISTOGRAM */
+#define DS_TOKEN_BUCKETS	32	/* of DS_A_HISTOGRAM */
 
 #define DS_RDM_ANSWER_WRITES	(1u << 0)	/* wire version 1: WRITE is answered */
 

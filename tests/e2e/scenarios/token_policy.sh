@@ -5,7 +5,7 @@
 # with what they measure of this host.
 # shellcheck source=tests/e2e/lib.sh
 . /share/lib.sh
-plan 30
+plan 35
 
 reload() { # reload PARAMETER...: of node 1, which uses 32 memory regions of node 2 then
 	bash /share/node.sh unload && insmod /ds/ds.ko "$@" && bash /share/node.sh configure &&
@@ -39,10 +39,15 @@ check "it may have fewer" dsctl -q token set SHARE_MAX=60 --domain 1
 check "but not fewer than it keeps" fails 1 'SHARE_MIN would be above SHARE_MAX' dsctl token set SHARE_MAX=49 --domain 1
 check "a share is of a domain" fails 2 'SHARE_MIN is of a trust domain' dsctl token set SHARE_MIN=1
 check "and nothing else is" fails 2 'ALPHA is not of a trust domain' dsctl token set ALPHA=1 --domain 1
+check "nor what is none" fails 2 'FROB is not of a trust domain' dsctl token set FROB --domain 1
 check "who has no share is told so" fails 4 'trust domain 7 has no share' dsctl token set --domain 7
 is "one parameter is shown, if it is named" "$(dsctl token set AGING_INTERVAL | cut -d' ' -f1 | tr '\n' ' ')" "PARAMETER AGING_INTERVAL "
 check "unless there is none" fails 4 "no parameter 'FROB'" dsctl token set FROB
 check "a device that is none has no tokens" fails 4 "no tokens of 'nope'" dsctl token show --device nope
+check "a share may keep nothing" dsctl -q token set SHARE_MIN=0 --domain 1
+check "and be taken away" dsctl -q token set "SHARE_MAX=$(parameter L1_CAPACITY)" --domain 1
+check "then its domain has none" fails 4 'trust domain 1 has no share' dsctl token set --domain 1
+check "nor has any other" fails 4 'no trust domain has a share' dsctl token set SHARE_MIN
 check "the default policy has no thresholds" fails 1 'token_policy=literal-001' dsctl token set PROMOTE_TO_L1_THRESHOLD=2
 
 # -- literal-001 --

@@ -222,13 +222,13 @@ void decode_csv(Source &source, Builder &builder) {
             if (count == 2)
                 columns.time = Columns::none;
         }
-        if (count != columns.count || count < 2 || (!columns.header && count > 3))
+        if (first && is_name(word[0]))
+            source.fail_line("names no column of objects: handle, id, obj_id or lbn");
+        if (count != columns.count || (!columns.header && (count < 2 || count > 3)))
             source.fail_line(or_blank(line, "has another number of columns"));
         auto key = number(word[columns.object]);
         auto op = columns.operation == Columns::none ? Operation::read
                                                      : operation(word[columns.operation]);
-        if (!key && first && is_name(word[0]))
-            source.fail_line("names no column of objects: handle, id, obj_id or lbn");
         if (!key)
             source.fail_line(no_number(word[columns.object], "the number of an object"));
         if (!op)

@@ -71,7 +71,7 @@ struct RunResult {
     uint64_t waits = 0;               ///< accesses that waited for a move to end
 
     std::array<uint64_t, 4> moved{};  ///< moves that ended, by the tier to which
-    Percentiles move_times;           ///< of these moves, in ns
+    Percentiles move_times;           ///< of these moves but those of pre-staging, in ns
     uint64_t copies = 0;              ///< of tokens, from one tier to another
     uint64_t copied_again = 0;        ///< of these, because of a write meanwhile
     uint64_t aborts = 0;              ///< moves that were given up because of writes

@@ -5,12 +5,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <cerrno>
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
 
 #include "error.hpp"
+#include "interrupt.hpp"
 #include "units.hpp"
 
 namespace dsctl {
@@ -132,30 +132,16 @@ std::string contents_of(const std::string &path) {
 
 // ---- a file that is replaced as a whole ----
 
-namespace {
-
-constexpr int ending_signals[] = {SIGINT, SIGTERM, SIGHUP};
-const char *volatile draft_of_signal;
-
-void remove_draft(int number) {
-    if (draft_of_signal)
-        unlink(draft_of_signal);
-    raise(number);  // SA_RESETHAND: it kills now
+NewFile::Draft::Draft(std::string path) : path_(std::move(path)) {
+    if (!path_.empty())
+        remove_if_killed(path_.c_str());
 }
 
-// Who waits for signals himself ends without one.
-void remove_at_signals(const char *draft) {
-    struct sigaction action = {}, before;
-
-    draft_of_signal = draft;
-    action.sa_handler = remove_draft;
-    action.sa_flags = static_cast<int>(SA_RESETHAND);
-    for (int number : ending_signals)
-        if (sigaction(number, nullptr, &before) == 0 && before.sa_handler == SIG_DFL)
-            sigaction(number, &action, nullptr);
+NewFile::Draft::~Draft() {
+    if (!path_.empty() && !kept_)
+        std::remove(path_.c_str());
+    remove_if_killed(nullptr);
 }
-
-}  // namespace
 
 NewFile::Place NewFile::place_of(const std::string &path) {
     std::string draft = path + format(".%d.tmp", getpid());
@@ -173,23 +159,16 @@ NewFile::Place NewFile::place_of(const std::string &path) {
 }
 
 NewFile::NewFile(const std::string &path)
-    : place_(place_of(path)), file_(place_.draft, O_WRONLY | O_CREAT | O_TRUNC, place_.mode, path) {
-    if (place_.draft != place_.path)
-        remove_at_signals(place_.draft.c_str());
-}
-
-NewFile::~NewFile() {
-    if (!kept_ && place_.draft != place_.path)
-        std::remove(place_.draft.c_str());
-    draft_of_signal = nullptr;
-}
+    : place_(place_of(path)),
+      draft_(place_.is_replaced() ? place_.draft : ""),
+      file_(place_.draft, O_WRONLY | O_CREAT | O_TRUNC, place_.mode, path) {}
 
 void NewFile::keep() {
     file_.close();
-    if (place_.draft != place_.path && std::rename(place_.draft.c_str(), place_.path.c_str()) != 0)
+    if (place_.is_replaced() && std::rename(place_.draft.c_str(), place_.path.c_str()) != 0)
         throw from_errno("FIL", errno, "cannot make '" + place_.path + "': " + errno_text(errno),
                          "check the folder and its file system");
-    kept_ = true;
+    draft_.keep();
 }
 
 }  // namespace dsctl

@@ -52,7 +52,6 @@ std::string contents_of(const std::string &path);
 class NewFile {
 public:
     explicit NewFile(const std::string &path);
-    ~NewFile();
 
     void write(std::span<const std::byte> bytes) { file_.write(bytes.data(), bytes.size()); }
 
@@ -64,13 +63,30 @@ private:
         std::string path;
         std::string draft;  // may be the same
         mode_t mode;
+
+        bool is_replaced() const { return draft != path; }
+    };
+
+    // Goes, unless it is kept: also with a signal, from before it is made.
+    class Draft {
+    public:
+        explicit Draft(std::string path);  // empty: there is none
+        ~Draft();
+        Draft(const Draft &) = delete;
+        Draft &operator=(const Draft &) = delete;
+
+        void keep() { kept_ = true; }
+
+    private:
+        std::string path_;
+        bool kept_ = false;
     };
 
     static Place place_of(const std::string &path);
 
     Place place_;
+    Draft draft_;
     File file_;
-    bool kept_ = false;
 };
 
 }  // namespace dsctl

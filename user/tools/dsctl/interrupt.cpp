@@ -1,20 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interrupt.hpp"
 
+#include <unistd.h>
 #include <csignal>
 
 namespace dsctl {
 
-static volatile std::sig_atomic_t seen;
+static volatile std::sig_atomic_t watched, seen;
+static const char *volatile file_to_remove;
 
-void watch_interrupts() {
+static void at_signal(int number) {
+    if (watched && !seen && (number == SIGINT || number == SIGTERM)) {
+        seen = 1;
+        return;
+    }
+    if (file_to_remove)
+        unlink(file_to_remove);
+    std::signal(number, SIG_DFL);
+    raise(number);  // as soon as this returns
+}
+
+static void handle(int number) {
     struct sigaction action = {};
 
-    action.sa_handler = [](int) { seen = 1; };
-    // A second one kills, should the first wait not end.
-    action.sa_flags = SA_RESETHAND;
-    sigaction(SIGINT, &action, nullptr);
-    sigaction(SIGTERM, &action, nullptr);
+    action.sa_handler = at_signal;
+    sigaction(number, &action, nullptr);
+}
+
+void watch_interrupts() {
+    watched = 1;
+    handle(SIGINT);
+    handle(SIGTERM);
+}
+
+void remove_if_killed(const char *path) {
+    struct sigaction now;
+
+    file_to_remove = path;
+    for (int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXFSZ})
+        if (path && sigaction(number, nullptr, &now) == 0 && now.sa_handler == SIG_DFL)
+            handle(number);
 }
 
 bool interrupted() {

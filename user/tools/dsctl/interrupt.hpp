@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ctrl-C for commands that have something to say before they end.
+// Ctrl-C for commands that have something to say, or to remove, before they end.
 #pragma once
 
 #include <poll.h>
@@ -8,8 +8,13 @@
 
 namespace dsctl {
 
-// From here on SIGINT and SIGTERM do not kill; they end waits (EINTR).
+// From here on the first SIGINT or SIGTERM does not kill; it ends waits (EINTR). The second one
+// does, should the first wait not end.
 void watch_interrupts();
+
+// A signal that ends dsctl removes this file first, if there is one; nullptr: none any more. The
+// name stays as long. What dsctl was told to ignore, as in the background, is ignored.
+void remove_if_killed(const char *path);
 
 bool interrupted();
 

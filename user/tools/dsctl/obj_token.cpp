@@ -66,8 +66,10 @@ const Object token{
                 .examples = {{"token stat", "hits, moves and times since the module was loaded"},
                              {"token stat --device rxe0", "of one RDMA device"}},
                 .run = token_stat,
-                .details = "Times are of a sample of the look-ups: see LATENCY_SAMPLING in 'token "
-                           "set'. P50 and P99 are upper bounds, rounded up to a power of two.",
+                .details =
+                    "Times are of a sample of the look-ups, but move_ns is of all moves to L1: "
+                    "see LATENCY_SAMPLING in 'token set'. P50 and P99 are upper bounds, rounded up "
+                    "to a power of two.",
             },
             {
                 .name = "top",

@@ -127,9 +127,11 @@ void multiply(std::vector<RunOptions> &cells, const std::vector<std::string> &va
     constexpr size_t most_cells = 10'000;
     std::vector<RunOptions> next;
 
-    if (cells.size() * values.size() > most_cells)
-        throw usage("these lists make " + std::to_string(cells.size() * values.size()) +
-                        " runs, which are more than " + std::to_string(most_cells),
+    auto used = static_cast<size_t>(std::ranges::count_if(cells, has_use));
+    size_t count = cells.size() - used + used * values.size();
+    if (count > most_cells)
+        throw usage("these lists make " + std::to_string(count) + " runs, which are more than " +
+                        std::to_string(most_cells),
                     "shorten a list");
     for (const RunOptions &cell : cells) {
         if (!has_use(cell)) {
@@ -244,12 +246,6 @@ const std::vector<Axis> &axes() {
     return all;
 }
 
-// 0: each miss for itself.
-uint64_t batch_of(const RunOptions &options) {
-    auto found = options.parameters.find(batch_size);
-    return found == options.parameters.end() ? 0 : found->second;
-}
-
 std::string arrivals_of(const RunOptions &options) {
     return options.outstanding ? "outstanding" : options.trace_times ? "trace" : "rate";
 }
@@ -267,6 +263,11 @@ Value::Value(const Parameters &parameters) : json(Json::array()) {
         json.push_back({{"name", name}, {"value", value}});
         text += (text.empty() ? "" : " ") + name + "=" + std::to_string(value);
     }
+}
+
+uint64_t batch_of(const RunOptions &options) {
+    auto found = options.parameters.find(batch_size);
+    return found == options.parameters.end() ? 0 : found->second;
 }
 
 RunOptions cell_of(const Call &call) {

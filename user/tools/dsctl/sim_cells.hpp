@@ -18,6 +18,9 @@ std::vector<ds::sim::RunOptions> cells_of(const Call &call);
 // The only one; throws if an option has several values.
 ds::sim::RunOptions cell_of(const Call &call);
 
+// Misses that are fetched together; 0: each for itself.
+uint64_t batch_of(const ds::sim::RunOptions &options);
+
 // A number, a text, parameters or null, as it stands in JSON and in CSV.
 struct Value {
     using Parameters = decltype(ds::sim::RunOptions::parameters);

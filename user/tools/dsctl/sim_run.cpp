@@ -107,7 +107,7 @@ Fields fields_of(const RunOptions &options) {
 
 // What only some runs have.
 void add_optional(Fields &fields, const RunOptions &options, const RunResult &result) {
-    if (options.parameters.contains("PREFETCH_BATCH_THRESHOLD"))
+    if (batch_of(options))
         fields.emplace_back(
             "prefetched",
             format("%llu neighbours, %llu used; link busy %llu times", 0ULL + result.prefetched,

@@ -170,13 +170,15 @@ std::pair<std::string, std::optional<uint64_t>> parse_setting(const std::string 
     return {text.substr(0, sign), value};
 }
 
-// The module would say so in its own terms.
-void check_domain(const std::string &name, uint32_t domain) {
-    bool of_domain = name == "SHARE_MIN" || name == "SHARE_MAX";
+bool is_of_domain(const std::string &name) {
+    return name == "SHARE_MIN" || name == "SHARE_MAX";
+}
 
-    if (of_domain && !domain)
+// The module would say so in its own terms. To see what all domains have, none is named.
+void check_domain(const std::string &name, bool changed, uint32_t domain) {
+    if (changed && is_of_domain(name) && !domain)
         throw usage(name + " is of a trust domain", "add --domain ID");
-    if (!of_domain && domain)
+    if (!name.empty() && !is_of_domain(name) && domain)
         throw usage(name + " is not of a trust domain", "leave --domain out");
 }
 
@@ -190,10 +192,11 @@ void change_parameter(Kernel &kernel, const std::string &name, uint64_t value, u
 }
 
 Error no_parameter(const std::string &name, uint32_t domain) {
-    if (domain)
+    if (domain || is_of_domain(name))
         return Error(Exit::not_found, "DS-TOK-004",
-                     format("trust domain %u has no share of L1", domain),
-                     format("give it one: dsctl token set SHARE_MIN=N --domain %u", domain));
+                     domain ? format("trust domain %u has no share of L1", domain)
+                            : "no trust domain has a share of L1",
+                     "give it one: dsctl token set SHARE_MIN=N --domain ID");
     return Error(Exit::not_found, "DS-TOK-005", "there is no parameter '" + name + "'",
                  "list the parameters with 'dsctl token set'");
 }
@@ -262,8 +265,7 @@ Exit token_set(Call &call) {
     auto domain = static_cast<uint32_t>(call.number("--domain"));
     std::vector<Row> rows;
 
-    if (value)
-        check_domain(only, domain);
+    check_domain(only, value.has_value(), domain);
     Kernel kernel(call);
     if (value)
         change_parameter(kernel, only, *value, domain);
