@@ -264,34 +264,32 @@ static int ds_tokens_show(struct seq_file *m, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(ds_tokens);
 
-static int ds_tokencache_device(struct ds_token_device *dev, void *m)
+static void ds_tokencache_device(struct seq_file *m, const struct ds_token_sums *sums)
 {
-	struct ds_token_counts *sum = kmalloc(sizeof(*sum), GFP_KERNEL);
 	int i;
 
-	if (!sum)
-		return -ENOMEM;
-	ds_token_counts_sum(dev, sum);
 	for (i = 0; i < DS_TOKEN_STATS; i++)
-		seq_printf(m, "%s %s %llu\n", ds_token_device_name(dev), ds_token_stat_names[i],
-			   sum->n[i]);
-	kfree(sum);
-	return 0;
+		seq_printf(m, "%s %s %llu\n", sums->device, ds_token_stat_names[i],
+			   sums->counts.n[i]);
 }
 
 static int ds_tokencache_show(struct seq_file *m, void *unused)
 {
-	int ret;
+	struct ds_token_sums *sums = kmalloc(sizeof(*sums), GFP_KERNEL);
+	unsigned int number;
 
+	if (!sums)
+		return -ENOMEM;
 	if (ds_token_l2)
 		seq_printf(m, "L2: %s of node %u%s\n", ds_token_l2_place.kind,
 			   ds_token_l2_place.node, ds_token_l2_place.why);
 	else
 		seq_puts(m, "L2: none\n");
-	ds_token_devices_lock();
-	ret = ds_token_device_for_each(ds_tokencache_device, m);
-	ds_token_devices_unlock();
-	return ret;
+	for (number = 1; number < DS_TOKEN_DEVICES; number++)
+		if (ds_token_device_sums(number, sums))
+			ds_tokencache_device(m, sums);
+	kfree(sums);
+	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(ds_tokencache);
 

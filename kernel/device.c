@@ -127,7 +127,7 @@ static void ds_device_remove(struct ib_device *ib, void *client_data)
 		ib_dealloc_pd(dev->ctrl_pd);
 	}
 	ds_token_device_del(dev->tokens);
-	ds_event_device(dev_name(&ib->dev), false, 0);
+	ds_event_device(ib->name, false, 0);	/* dev_name() is freed by a rename */
 	kfree(dev);
 }
 

@@ -301,33 +301,37 @@ static int __init ds_init(void)
 	err = ds_device_init();
 	if (err)
 		goto err_conn;
-	err = ds_netlink_init();
-	if (err)
-		goto err_device;
-	err = ds_chardev_init();
-	if (err)
-		goto err_netlink;
 	err = ds_listen_start();
 	if (err)
-		goto err_chardev;
+		goto err_device;
 	err = register_reboot_notifier(&ds_reboot_nb);
 	if (err)
 		goto err_listen;
 	err = register_pm_notifier(&ds_suspend_nb);
 	if (err)
 		goto err_reboot;
+	/*
+	 * What programs can reach comes last: who has it open holds the module, but a load
+	 * that fails does not ask.
+	 */
+	err = ds_netlink_init();
+	if (err)
+		goto err_pm;
+	err = ds_chardev_init();
+	if (err)
+		goto err_netlink;
 	return 0;
 
+err_netlink:
+	ds_peer_exit();
+	ds_netlink_exit();
+	ds_packet_exit();
+err_pm:
+	unregister_pm_notifier(&ds_suspend_nb);
 err_reboot:
 	unregister_reboot_notifier(&ds_reboot_nb);
 err_listen:
 	ds_listen_stop();
-err_chardev:
-	ds_chardev_exit();
-err_netlink:
-	ds_netlink_exit();
-	ds_peer_exit();
-	ds_packet_exit();
 err_device:
 	ds_device_exit();
 err_conn:

@@ -2,11 +2,13 @@
 /*
  * DS: the netlink commands and dumps of the token cache.
  */
+#include <linux/delay.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <net/netlink.h>
 #include <uapi/ds/token.h>
+#include "netlink.h"
 #include "netlink_family.h"
 #include "token_fetch.h"
 #include "token_foreign.h"
@@ -16,6 +18,8 @@
 
 /* ---- tokens ---- */
 
+#define DS_DUMP_TRIES	16	/* of a token that is on its way, or written to */
+
 /**
  * struct ds_dump_token - a token as it is given
  * @table: in which it stands
@@ -23,17 +27,17 @@
  * @token: handle
  * @word: its word of the directory
  * @desc: what it says
- * @foreign: it was imported
+ * @foreign: number of the device of which it was imported, or 0
  * @wide: its description does not fit into its words
  * @admin: the asker may see keys, and what is done with the object
  */
 struct ds_dump_token {
-	const struct ds_token_table	*table;
-	const char			*device;
+	struct ds_token_table		*table;
+	char				device[IB_DEVICE_NAME_MAX];
 	u32				token;
 	u64				word;
 	struct ds_token_desc		desc;
-	bool				foreign;
+	u32				foreign;
 	bool				wide;
 	bool				admin;
 };
@@ -145,28 +149,43 @@ static int ds_put_token(struct sk_buff *skb, void *object)
 	return err ?: ds_put_object(skb, d);
 }
 
+/* -EAGAIN: it is there, but could not be read. */
+static int ds_read_token(struct ds_dump_token *d)
+{
+	int ret, tries = DS_DUMP_TRIES;
+	bool found;
+
+	do {
+		ret = ds_token_get(d->table, d->token, &d->desc);
+		if (ret == -EAGAIN || ret == -EOVERFLOW)
+			usleep_range(20, 200);
+	} while ((ret == -EAGAIN || ret == -EOVERFLOW) && --tries);
+	if (ret)
+		return ret == -EOVERFLOW ? -EAGAIN : ret;
+	/* While it is used its index is not another one's. */
+	found = ds_token_device_name(d->foreign ?: ds_token_device_of(d->token), d->device);
+	ds_token_put(d->table, d->token);
+	return found ? 0 : -ENODEV;	/* it has ended meanwhile, and its device has gone */
+}
+
 /* @number: 0 for our own tokens, else of the device of which they were imported. */
 static int ds_dump_table(struct ds_dump *dump, u32 number, struct ds_token_table *table)
 {
 	long first = (long)number << DS_TOKEN_INDEX_BITS, at;
 	struct ds_dump_token d = { .table = table, .foreign = number,
 				   .admin = netlink_capable(dump->cb->skb, CAP_NET_ADMIN) };
-	const struct ds_token_device *dev;
 	struct ds_token_pack narrow;
-	int err = 0;
+	int err = 0, ret;
 
 	for (at = max(first, dump->cb->args[0]);
 	     at < first + ds_token_indices_end(table) && !err; at++) {
 		cond_resched();
 		d.token = ds_token_at(table, at - first, &d.word);
-		if (!d.token || ds_token_get(table, d.token, &d.desc))
+		ret = d.token ? ds_read_token(&d) : -ENOENT;
+		if (ret == -EAGAIN)
+			ds_netlink_changed(DS_CMD_TOKEN_GET);	/* so that this is told */
+		if (ret)
 			continue;
-		/* While it is used its index is not another one's. */
-		dev = ds_token_device_number(number ?: ds_token_device_of(d.token));
-		ds_token_put(table, d.token);
-		if (!dev)
-			continue;	/* it has ended meanwhile, and its device has gone */
-		d.device = ds_token_device_name(dev);
 		d.wide = ds_token_pack(&d.desc, &narrow);
 		dump->cb->args[0] = at;
 		dump->index = at;
@@ -177,19 +196,21 @@ static int ds_dump_table(struct ds_dump *dump, u32 number, struct ds_token_table
 
 static int ds_dump_foreign(struct ds_token_device *dev, void *dump)
 {
-	/* Of programs that whoever asks may not see. */
-	if (!netlink_capable(((struct ds_dump *)dump)->cb->skb, CAP_NET_ADMIN))
-		return 0;
 	return dev->foreign ? ds_dump_table(dump, dev->number, &dev->foreign->table) : 0;
 }
 
 int ds_dump_tokens(struct ds_dump *dump)
 {
-	int err;
+	int err = ds_dump_table(dump, 0, &ds_tokens.table);
 
+	/*
+	 * Those imported are of programs that whoever asks may not see. Nor may he hold this
+	 * lock, as he can be made to run slowly.
+	 */
+	if (err || !netlink_capable(dump->cb->skb, CAP_NET_ADMIN))
+		return err;
 	ds_token_devices_lock();
-	err = ds_dump_table(dump, 0, &ds_tokens.table) ?:
-	      ds_token_device_for_each(ds_dump_foreign, dump);
+	err = ds_token_device_for_each(ds_dump_foreign, dump);
 	ds_token_devices_unlock();
 	return err;
 }
@@ -219,10 +240,11 @@ static int ds_put_token_stat(struct sk_buff *skb, void *object)
 	return nla_put(skb, DS_A_HISTOGRAM, DS_TOKEN_BUCKETS * sizeof(u64), stat->histogram);
 }
 
-/* What a dump of counters needs: how many tokens of each device are where. */
+/* What a dump of counters needs: one device's, and how many tokens of each are where. */
 struct ds_dump_token_stats {
-	struct ds_dump	*dump;
-	u32		tokens[DS_TOKEN_DEVICES][DS_TOKEN_TIERS];
+	struct ds_dump		*dump;
+	struct ds_token_sums	sums;
+	u32			tokens[DS_TOKEN_DEVICES][DS_TOKEN_TIERS];
 };
 
 static void ds_count_tokens(struct ds_dump_token_stats *stats)
@@ -238,18 +260,13 @@ static void ds_count_tokens(struct ds_dump_token_stats *stats)
 	}
 }
 
-static int ds_dump_token_counts(struct ds_token_device *dev, void *ctx)
+static int ds_dump_token_counts(struct ds_dump_token_stats *stats, u32 number)
 {
 	static const char *const places[DS_TOKEN_TIERS] = { "tokens_l1", "tokens_l2", "tokens_l3" };
-	struct ds_dump_token_stats *stats = ctx;
-	struct ds_dump_token_stat stat = { .device = ds_token_device_name(dev) };
-	struct ds_token_counts *sum;
+	struct ds_dump_token_stat stat = { .device = stats->sums.device };
+	const struct ds_token_counts *sum = &stats->sums.counts;
 	int i, err = 0;
 
-	sum = kmalloc(sizeof(*sum), GFP_KERNEL);
-	if (!sum)
-		return -ENOMEM;
-	ds_token_counts_sum(dev, sum);
 	for (i = 0; i < DS_TOKEN_STATS && !err; i++) {
 		stat.name = ds_token_stat_names[i];
 		stat.value = sum->n[i];
@@ -257,12 +274,12 @@ static int ds_dump_token_counts(struct ds_token_device *dev, void *ctx)
 	}
 	for (i = 0; i < DS_TOKEN_TIERS && !err; i++) {
 		stat.name = places[i];
-		stat.value = stats->tokens[dev->number][i];
+		stat.value = stats->tokens[number][i];
 		err = ds_dump_object(stats->dump, ds_put_token_stat, &stat);
 	}
 	if (!err) {
 		stat.name = "foreign";
-		stat.value = dev->foreign ? ds_token_count(&dev->foreign->table) : 0;
+		stat.value = stats->sums.imported;
 		err = ds_dump_object(stats->dump, ds_put_token_stat, &stat);
 	}
 	for (i = 0; i < DS_TOKEN_TIMINGS && !err; i++) {
@@ -270,7 +287,6 @@ static int ds_dump_token_counts(struct ds_token_device *dev, void *ctx)
 		stat.histogram = sum->ns[i];
 		err = ds_dump_object(stats->dump, ds_put_token_stat, &stat);
 	}
-	kfree(sum);
 	return err;
 }
 
@@ -323,15 +339,18 @@ static int ds_dump_fetch_stats(struct ds_dump *dump)
 int ds_dump_token_stats(struct ds_dump *dump)
 {
 	struct ds_dump_token_stats *stats = kzalloc(sizeof(*stats), GFP_KERNEL);
-	int err;
+	unsigned int number;
+	int err = 0;
 
 	if (!stats)
 		return -ENOMEM;
 	stats->dump = dump;
 	ds_count_tokens(stats);
-	ds_token_devices_lock();
-	err = ds_token_device_for_each(ds_dump_token_counts, stats) ?: ds_dump_fetch_stats(dump);
-	ds_token_devices_unlock();
+	for (number = 1; number < DS_TOKEN_DEVICES && !err; number++)
+		if (ds_token_device_sums(number, &stats->sums))
+			err = ds_dump_token_counts(stats, number);
+	if (!err)
+		err = ds_dump_fetch_stats(dump);
 	kfree(stats);
 	return err;
 }

@@ -54,7 +54,7 @@ void ds_token_devices_unlock(void)
 	mutex_unlock(&ds_token_devices_mutex);
 }
 
-struct ds_token_device *ds_token_device_number(u8 number)
+static struct ds_token_device *ds_token_device_number(u8 number)
 {
 	return rcu_dereference_protected(ds_token_devices[number],
 					 lockdep_is_held(&ds_token_devices_mutex));
@@ -129,10 +129,38 @@ void ds_token_device_del(struct ds_token_device *dev)
 	kfree(dev);
 }
 
-const char *ds_token_device_name(const struct ds_token_device *dev)
+static void ds_token_device_copy_name(const struct ds_token_device *dev,
+				      char name[IB_DEVICE_NAME_MAX])
 {
 	/* Not dev_name(): that string is freed when the device is renamed. */
-	return dev->ib ? dev->ib->name : "(packets)";
+	strscpy(name, dev->ib ? dev->ib->name : "(packets)", IB_DEVICE_NAME_MAX);
+}
+
+bool ds_token_device_name(u8 number, char name[IB_DEVICE_NAME_MAX])
+{
+	const struct ds_token_device *dev;
+
+	rcu_read_lock();
+	dev = rcu_dereference(ds_token_devices[number]);
+	if (dev)
+		ds_token_device_copy_name(dev, name);
+	rcu_read_unlock();
+	return dev;
+}
+
+bool ds_token_device_imports(u32 portid)
+{
+	const struct ds_token_device *dev;
+	unsigned int number;
+	bool found = false;
+
+	rcu_read_lock();
+	for (number = 1; number < DS_TOKEN_DEVICES && !found; number++) {
+		dev = rcu_dereference(ds_token_devices[number]);
+		found = dev && READ_ONCE(dev->importer) == portid;
+	}
+	rcu_read_unlock();
+	return found;
 }
 
 int ds_token_device_for_each(int (*fn)(struct ds_token_device *dev, void *ctx), void *ctx)
@@ -245,7 +273,7 @@ void ds_token_count_move(u32 token, u32 from, u32 to, u32 bytes)
 	this_cpu_add(dev->counts->n[DS_TOKEN_DMA_BYTES], bytes);
 }
 
-void ds_token_counts_sum(const struct ds_token_device *dev, struct ds_token_counts *sum)
+static void ds_token_counts_sum(const struct ds_token_device *dev, struct ds_token_counts *sum)
 {
 	const struct ds_token_counts *c;
 	int cpu, i, b;
@@ -258,6 +286,21 @@ void ds_token_counts_sum(const struct ds_token_device *dev, struct ds_token_coun
 			for (b = 0; b < DS_TOKEN_BUCKETS; b++)
 				sum->ns[i][b] += READ_ONCE(c->ns[i][b]);
 	}
+}
+
+bool ds_token_device_sums(u8 number, struct ds_token_sums *sums)
+{
+	const struct ds_token_device *dev;
+
+	rcu_read_lock();
+	dev = rcu_dereference(ds_token_devices[number]);
+	if (dev) {
+		ds_token_device_copy_name(dev, sums->device);
+		sums->imported = READ_ONCE(dev->imported);
+		ds_token_counts_sum(dev, &sums->counts);
+	}
+	rcu_read_unlock();
+	return dev;
 }
 
 void ds_token_stats_sum(u64 n[DS_TOKEN_STATS])

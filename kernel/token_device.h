@@ -57,6 +57,18 @@ struct ds_token_counts {
 };
 
 /**
+ * struct ds_token_sums - what is known of a device
+ * @device: its name
+ * @imported: how many objects of other users
+ * @counts: of all processors
+ */
+struct ds_token_sums {
+	char			device[IB_DEVICE_NAME_MAX];
+	u32			imported;
+	struct ds_token_counts	counts;
+};
+
+/**
  * struct ds_token_device - an RDMA device
  * @ib: it; NULL for memory that no device knows, but packets reach
  * @number: by which tokens say whose they are, 1 to 255
@@ -64,6 +76,8 @@ struct ds_token_counts {
  * @counts: by processor
  * @foreign: objects of other users, NULL if they were not imported; under the devices' lock
  * @coming: an import of which not all parts are there, or NULL; likewise
+ * @importer: netlink socket that brings it, or 0
+ * @imported: how many objects are in @foreign
  */
 struct ds_token_device {
 	struct ib_device		*ib;
@@ -72,6 +86,8 @@ struct ds_token_device {
 	struct ds_token_counts __percpu	*counts;
 	struct ds_token_import		*foreign;
 	struct ds_token_import		*coming;
+	u32				importer;
+	u32				imported;
 };
 
 extern unsigned int ds_token_sampling;	/* one of so many look-ups is timed, 0: none */
@@ -84,20 +100,23 @@ extern unsigned int ds_token_sampling;	/* one of so many look-ups is timed, 0: n
 struct ds_token_device *ds_token_device_add(struct ib_device *ib);
 void ds_token_device_del(struct ds_token_device *dev);
 
-/* Its name, as the device has it now. */
-const char *ds_token_device_name(const struct ds_token_device *dev);
-
 /* Devices and what is imported stay while this is held. Context: process. */
 void ds_token_devices_lock(void);
 void ds_token_devices_unlock(void);
 
-/*
- * Call @fn for each until it returns non-zero; find an RDMA device by its name, or one by
- * number, NULL: none.
- */
+/* Call @fn for each until it returns non-zero; find an RDMA device by its name, NULL: none. */
 int ds_token_device_for_each(int (*fn)(struct ds_token_device *dev, void *ctx), void *ctx);
 struct ds_token_device *ds_token_device_find(const char *name);
-struct ds_token_device *ds_token_device_number(u8 number);
+
+/* Does one bring an import, not all parts of which are there? Context: any; takes no lock. */
+bool ds_token_device_imports(u32 portid);
+
+/*
+ * The name that a device has now, or all that is known of it. Takes no lock. Context: any.
+ * Return: false if there is none with this number.
+ */
+bool ds_token_device_name(u8 number, char name[IB_DEVICE_NAME_MAX]);
+bool ds_token_device_sums(u8 number, struct ds_token_sums *sums);
 
 /* The number of its device. Context: any. */
 u8 ds_token_device_of(u32 token);
@@ -124,10 +143,7 @@ void ds_token_count_fetch(u32 token, u64 since);
  */
 void ds_token_count_move(u32 token, u32 from, u32 to, u32 bytes);
 
-/* What all processors have counted. */
-void ds_token_counts_sum(const struct ds_token_device *dev, struct ds_token_counts *sum);
-
-/* Likewise of all devices together, those that went included. Context: process, may sleep. */
+/* What all devices together have counted, those that went included. Context: may sleep. */
 void ds_token_stats_sum(u64 n[DS_TOKEN_STATS]);
 
 #endif

@@ -7,11 +7,11 @@
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <net/net_namespace.h>
+#include "netlink.h"
 #include "token_device.h"
 #include "token_foreign.h"
 
 static u32 ds_token_foreign;	/* of all devices and imports; under the devices' lock */
-static atomic_t ds_tokens_coming;	/* imports of which not all parts are there */
 
 static void ds_token_import_free(struct ds_token_import *import)
 {
@@ -150,7 +150,7 @@ static void ds_token_import_drop(struct ds_token_device *dev)
 		return;
 	ds_token_import_free(dev->coming);
 	dev->coming = NULL;
-	atomic_dec(&ds_tokens_coming);
+	WRITE_ONCE(dev->importer, 0);
 }
 
 int ds_token_import(struct ds_token_device *dev, const struct ds_token_part *part)
@@ -162,7 +162,7 @@ int ds_token_import(struct ds_token_device *dev, const struct ds_token_part *par
 		dev->coming = ds_token_import_begin(part);
 		if (!dev->coming)
 			return -ENOMEM;
-		atomic_inc(&ds_tokens_coming);
+		WRITE_ONCE(dev->importer, part->portid);
 	} else if (!ds_token_is_next(dev->coming, part)) {
 		return -ESTALE;
 	}
@@ -174,7 +174,9 @@ int ds_token_import(struct ds_token_device *dev, const struct ds_token_part *par
 		ds_token_import_free(dev->foreign);
 		dev->foreign = dev->coming;
 		dev->coming = NULL;
-		atomic_dec(&ds_tokens_coming);
+		WRITE_ONCE(dev->importer, 0);
+		WRITE_ONCE(dev->imported, ds_token_count(&dev->foreign->table));
+		ds_netlink_changed(DS_CMD_TOKEN_GET);
 	}
 	return ret;
 }
@@ -197,7 +199,7 @@ static int ds_token_socket_closed(struct notifier_block *nb, unsigned long event
 	const struct netlink_notify *n = notify;
 
 	if (event != NETLINK_URELEASE || n->protocol != NETLINK_GENERIC ||
-	    !net_eq(n->net, &init_net) || !atomic_read(&ds_tokens_coming))
+	    !net_eq(n->net, &init_net) || !ds_token_device_imports(n->portid))
 		return NOTIFY_DONE;
 	ds_token_devices_lock();
 	ds_token_device_for_each(ds_token_give_up, notify);
@@ -223,8 +225,11 @@ int ds_token_forget(struct ds_token_device *dev)
 {
 	bool any = dev->foreign || dev->coming;
 
+	if (dev->foreign)
+		ds_netlink_changed(DS_CMD_TOKEN_GET);
 	ds_token_import_free(dev->foreign);
 	dev->foreign = NULL;
+	WRITE_ONCE(dev->imported, 0);
 	ds_token_import_drop(dev);
 	return any ? 0 : -ENOENT;
 }

@@ -15,9 +15,10 @@
 #include "token_load.h"
 
 /**
- * struct ds_token_seen - sums since the module was loaded
+ * struct ds_token_seen - sums, of which two are compared
  * @ns: time
- * @idle_ns: time that processors had nothing to do, each for itself
+ * @cpus: processors, and
+ * @idle_ns: time that they had nothing to do, each for itself
  * @uses: look-ups that found a token, and
  * @l1: of these in L1, and
  * @l2: in L2
@@ -25,6 +26,7 @@
  */
 struct ds_token_seen {
 	u64	ns;
+	u32	cpus;
 	u64	idle_ns;
 	u64	uses;
 	u64	l1;
@@ -59,8 +61,10 @@ static void ds_token_see(struct ds_token_seen *seen)
 		.l2 = n[DS_TOKEN_HITS_L2],
 		.bytes = n[DS_TOKEN_DMA_BYTES],
 	};
-	for_each_online_cpu(cpu)
+	for_each_online_cpu(cpu) {
+		seen->cpus++;
 		seen->idle_ns += ds_idle_ns(cpu);
+	}
 }
 
 static u32 ds_per_mille(u64 part, u64 whole)
@@ -74,20 +78,23 @@ static u32 ds_per_mille(u64 part, u64 whole)
 u64 ds_token_load(struct ds_policy_load *load)
 {
 	const struct ds_token_seen *then = &ds_token_then, *now = &ds_token_now;
-	u64 uses, l1, ns, idle;
+	u64 uses, l1, ns, whole, idle;
 
 	ds_token_see(&ds_token_now);
+	/* A processor comes and goes with all its time. At first there were none. */
+	if (now->cpus != then->cpus)
+		ds_token_load_restart();
 	uses = now->uses - then->uses;
 	l1 = now->l1 - then->l1;
 	ns = now->ns - then->ns;
-	/* A processor that went away has taken its time with it. */
+	whole = ns * now->cpus;
 	idle = now->idle_ns - min(then->idle_ns, now->idle_ns);
 	*load = (struct ds_policy_load) {
 		.dma = ds_per_mille(now->bytes - then->bytes, READ_ONCE(ds_token_bandwidth) /
 				    MSEC_PER_SEC * (ns / NSEC_PER_MSEC)),
 		.l1 = ds_per_mille(l1, uses),
 		.l2 = ds_per_mille(now->l2 - then->l2, uses - l1),
-		.cpu = 1000 - ds_per_mille(idle, ns * num_online_cpus()),
+		.cpu = ds_per_mille(whole - min(idle, whole), whole),
 	};
 	return now->uses;
 }

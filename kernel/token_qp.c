@@ -66,15 +66,18 @@ static void ds_token_qp_write_or_ask(struct ds_token_qp *q)
 		complete_all(&q->told);
 }
 
-int ds_token_qp_add(struct ds_token_qp *q, const struct ds_token_device *dev,
-		    const struct ds_token_desc *d)
+void ds_token_qp_init(struct ds_token_qp *q, const struct ds_token_device *dev)
 {
 	*q = (struct ds_token_qp){ .dev = dev, .state = DS_QP_STATES,
 				   .w.base.done = ds_token_qp_told };
 	spin_lock_init(&q->lock);
 	init_completion(&q->told);
 	complete_all(&q->told);
-	return ds_token_add(dev, d, &q->token);
+}
+
+int ds_token_qp_add(struct ds_token_qp *q, const struct ds_token_desc *d)
+{
+	return ds_token_add(q->dev, d, &q->token);
 }
 
 void ds_token_qp_end(struct ds_token_qp *q)
@@ -87,6 +90,8 @@ void ds_token_qp_end(struct ds_token_qp *q)
 
 void ds_token_qp_state(struct ds_token_qp *q, enum ib_qp_state state)
 {
+	if (!q->token)
+		return;
 	trace_ds_token_access(q->token, DS_TOKEN_OP_WRITE, 0);
 	if (!READ_ONCE(q->late) && ds_token_qp_set_state(q, state) != -EAGAIN)
 		return;

@@ -15,7 +15,7 @@ struct ds_token_device;
 /**
  * struct ds_token_qp - the token of a queue pair
  * @dev: its device
- * @token: handle
+ * @token: handle, 0 at first
  * @late: something of what follows is to be written yet
  * @lock: guards all below; the mailbox's lock is taken within it
  * @posted: requests posted, not yet added
@@ -34,9 +34,11 @@ struct ds_token_qp {
 	struct completion		told;
 };
 
-/* As ds_token_add() and ds_token_end(). */
-int ds_token_qp_add(struct ds_token_qp *q, const struct ds_token_device *dev,
-		    const struct ds_token_desc *d);
+/* Before anything can happen to the queue pair. */
+void ds_token_qp_init(struct ds_token_qp *q, const struct ds_token_device *dev);
+
+/* As ds_token_add() and ds_token_end(). What happened before is not in the token. */
+int ds_token_qp_add(struct ds_token_qp *q, const struct ds_token_desc *d);
 void ds_token_qp_end(struct ds_token_qp *q);
 
 /*

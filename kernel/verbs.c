@@ -134,10 +134,16 @@ static int ds_qp_make_tokens(struct ds_qp *qp, const struct ds_qp_attr *attr)
 		return ret;
 	q.qp.scq = ds_token_index(qp->cq_token);
 	q.qp.rcq = q.qp.scq;
-	ret = ds_token_qp_add(&qp->token, qp->device, &q);
-	if (ret)
+	ret = ds_token_qp_add(&qp->token, &q);
+	if (ret) {
 		ds_token_end(qp->cq_token);
-	return ret;
+		return ret;
+	}
+	spin_lock_bh(&qp->lock);
+	if (qp->broken)		/* before there was a token */
+		ds_token_qp_state(&qp->token, IB_QPS_ERR);
+	spin_unlock_bh(&qp->lock);
+	return 0;
 }
 
 static int ds_qp_create_ib(struct ds_qp *qp, const struct ds_qp_attr *attr)
@@ -192,6 +198,7 @@ struct ds_qp *ds_qp_create(const struct ds_qp_attr *attr)
 	qp->stats = attr->stats;
 	qp->ctx = attr->ctx;
 	qp->device = attr->dev->tokens;
+	ds_token_qp_init(&qp->token, qp->device);
 
 	qp->cq = ib_alloc_cq_any(attr->dev->ib, qp, cqes, IB_POLL_WORKQUEUE);
 	if (IS_ERR(qp->cq)) {

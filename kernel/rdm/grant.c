@@ -81,8 +81,7 @@ static u32 ds_grant_access(const struct ds_segment *seg, const struct ds_pd *pd)
 	list_for_each_entry(reg, &seg->regs, link) {
 		if (reg->access & DS_ACCESS_ATOMIC && reg->pd->dev != pd->dev) {
 			pr_info_ratelimited("segment %llu: no atomics through %s, they go through %s\n",
-					    seg->id, dev_name(&pd->dev->ib->dev),
-					    dev_name(&reg->pd->dev->ib->dev));
+					    seg->id, pd->dev->ib->name, reg->pd->dev->ib->name);
 			return seg->attr.access & ~DS_ACCESS_ATOMIC;
 		}
 	}

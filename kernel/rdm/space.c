@@ -282,6 +282,9 @@ static int ds_space_attach_error(int ret, struct netlink_ext_ack *extack)
 	case -EDQUOT:
 		NL_SET_ERR_MSG(extack, "the node lets no peer attach more segments");
 		break;
+	case -ENOSPC:
+		NL_SET_ERR_MSG(extack, "this host has no tokens for so many chunks; detach others");
+		break;
 	case -EAGAIN:
 		NL_SET_ERR_MSG(extack, "the node is taking the segment's keys away; try again");
 		break;
@@ -470,6 +473,16 @@ bool ds_space_has(struct ds_space *space, u32 node, u64 segment)
 
 /* ---- connections come and go ---- */
 
+/* For now. False: it is of no use to go on with this connection, whose end tells more. */
+static bool ds_space_stays_down(const struct ds_space *space, u32 server, int ret)
+{
+	if (ret == -ETIMEDOUT || ret == -ENOTCONN)
+		return false;
+	pr_warn_ratelimited("space %u: server %u is not attached again: error %d\n", space->id,
+			    server, -ret);
+	return true;
+}
+
 /* Return false when it is of no use to go on with this connection. */
 static bool ds_space_try_again(struct ds_space *space, u32 server, struct ds_conn *conn)
 {
@@ -483,7 +496,7 @@ static bool ds_space_try_again(struct ds_space *space, u32 server, struct ds_con
 	if (ret == -ENODATA || ret == -ENOENT || ret == -EACCES || ret == -EFBIG)
 		ds_attach_down(a, DS_ATTACH_LOST);
 	else if (ret)
-		return ret != -ETIMEDOUT && ret != -ENOTCONN;	/* stays down for now */
+		return ds_space_stays_down(space, server, ret);
 	ds_space_told(space, server, a);
 	return true;
 }

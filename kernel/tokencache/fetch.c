@@ -191,6 +191,8 @@ static int box_stage(struct ds_expand *box, u32 token, const struct ds_token_des
 static u32 box_neighbours(struct ds_expand *box, u32 page, u32 token, u32 *tokens, u32 most)
 {
 	(void)page;
+	if (!of_box(box)->cache->table.l2.nr_pages)
+		return 0;	/* there is nowhere to stage them */
 	return home_neighbours(of_box(box)->cache, token, tokens, most);
 }
 

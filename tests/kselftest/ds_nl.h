@@ -296,4 +296,30 @@ static inline int nl_dump(uint8_t cmd, void (*object)(void *ctx), void *ctx, boo
 	return nl_talk(nl_socket(), &r, object, ctx, interrupted);
 }
 
+/* Does a dump that does not fit into one buffer say so when @change comes behind the first one? */
+static inline bool nl_dump_is_interrupted(uint8_t cmd, void (*change)(void))
+{
+	int fd = nl_open_socket();
+	bool interrupted = false, over = false;
+	char buffer[NL_BUFFER];
+	struct nl_request r;
+	ssize_t length;
+
+	nl_begin(&r, cmd, NLM_F_DUMP);
+	nl_send(fd, &r);
+	nl_receive(fd, buffer);
+	change();
+	while (!over) {
+		const struct nlmsghdr *head = (const struct nlmsghdr *)buffer;
+
+		length = nl_receive(fd, buffer);
+		for (; NLMSG_OK(head, (size_t)length); head = NLMSG_NEXT(head, length)) {
+			interrupted |= !!(head->nlmsg_flags & NLM_F_DUMP_INTR);
+			over |= head->nlmsg_type == NLMSG_DONE;
+		}
+	}
+	close(fd);
+	return interrupted;
+}
+
 #endif

@@ -387,31 +387,15 @@ TEST(a_long_dump_is_whole)
 	set_domains(DS_CMD_DOMAIN_DEL);
 }
 
+static void remove_one(void)
+{
+	EXPECT_EQ(0, domain_call(DS_CMD_DOMAIN_DEL, 1001));
+}
+
 TEST(a_dump_says_that_it_was_interrupted)
 {
-	char buffer[NL_BUFFER];
-	bool interrupted = false, over = false;
-	struct nl_request r;
-	ssize_t length;
-	int fd;
-
 	set_domains(DS_CMD_DOMAIN_ADD);
-	nl_socket();
-	fd = nl_open_socket();
-	nl_begin(&r, DS_CMD_DOMAIN_GET, NLM_F_DUMP);
-	nl_send(fd, &r);
-	nl_receive(fd, buffer);
-	EXPECT_EQ(0, domain_call(DS_CMD_DOMAIN_DEL, 1001));
-	while (!over) {
-		const struct nlmsghdr *head = (const struct nlmsghdr *)buffer;
-
-		length = nl_receive(fd, buffer);
-		for (; NLMSG_OK(head, (size_t)length); head = NLMSG_NEXT(head, length)) {
-			interrupted |= !!(head->nlmsg_flags & NLM_F_DUMP_INTR);
-			over |= head->nlmsg_type == NLMSG_DONE;
-		}
-	}
-	EXPECT(interrupted);
+	EXPECT(nl_dump_is_interrupted(DS_CMD_DOMAIN_GET, remove_one));
 	EXPECT_EQ(0, domain_call(DS_CMD_DOMAIN_ADD, 1001));
 	set_domains(DS_CMD_DOMAIN_DEL);
 }

@@ -351,6 +351,36 @@ TEST(what_cannot_be_is_refused)
 	EXPECT_EQ(0, forget(device));
 }
 
+static void nothing(void)
+{
+}
+
+static void import_anew(void)
+{
+	EXPECT_EQ(0, import(each, ARRAY_LEN(each), 1, 1));
+}
+
+static void forget_all(void)
+{
+	EXPECT_EQ(0, forget(device));
+}
+
+/* Imported objects are numbered anew. Others that come and go are no matter. */
+TEST(an_import_interrupts_who_lists)
+{
+	static struct ds_token_object many[500];
+	size_t i;
+
+	find_device();
+	for (i = 0; i < ARRAY_LEN(many); i++)
+		many[i] = (struct ds_token_object)PD(i);
+	EXPECT_EQ(0, import(many, ARRAY_LEN(many), 1, 1));
+	EXPECT(!nl_dump_is_interrupted(DS_CMD_TOKEN_GET, nothing));
+	EXPECT(nl_dump_is_interrupted(DS_CMD_TOKEN_GET, import_anew));
+	EXPECT_EQ(0, import(many, ARRAY_LEN(many), 1, 1));
+	EXPECT(nl_dump_is_interrupted(DS_CMD_TOKEN_GET, forget_all));
+}
+
 TEST(a_host_has_a_limit)
 {
 	static struct ds_token_object many[DS_TOKEN_OBJECTS_MAX + 1];
@@ -638,6 +668,11 @@ TEST(shares_are_of_a_domain)
 	EXPECT(!parameter_of(7, "SHARE_MIN") && !parameter_of(65535, "SHARE_MAX"));
 }
 
+static void take_away_ninth(void)
+{
+	EXPECT_EQ(0, set_of(9, "SHARE_MAX", 8192));
+}
+
 TEST(sixteen_domains_have_a_share)
 {
 	uint32_t domain;
@@ -645,7 +680,8 @@ TEST(sixteen_domains_have_a_share)
 	for (domain = 1; domain <= 16; domain++)
 		EXPECT_EQ(0, set_of(domain, "SHARE_MAX", 100 + domain));
 	EXPECT_EQ(-ENOSPC, set_of(17, "SHARE_MAX", 117));
-	EXPECT_EQ(0, set_of(9, "SHARE_MAX", 8192));	/* it has none any more */
+	/* It has none any more, and others take its place in the list. */
+	EXPECT(nl_dump_is_interrupted(DS_CMD_TOKEN_PARAM_GET, take_away_ninth));
 	EXPECT_EQ(0, set_of(17, "SHARE_MAX", 117));
 	EXPECT(!parameter_of(9, "SHARE_MAX"));
 	for (domain = 1; domain <= 17; domain++) {

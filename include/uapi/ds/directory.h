@@ -9,8 +9,8 @@
  *
  * The first page begins with struct ds_token_directory; the word of index i is the u64 at
  * byte DS_DIRECTORY_WORDS + 8 * i. These are the pages that the kernel itself works on. Each word
- * is whole whenever it is read, but two words are not of the same moment. There are pages
- * for the indices below @end only: to touch one beyond is SIGBUS.
+ * is whole if it is read by one load of 64 bits, but two words are not of the same moment. There
+ * are pages for the indices below @end only: to touch one beyond is SIGBUS.
  *
  * A shorter mapping shows the first so many pages. Errors of mmap(): EPERM without
  * CAP_NET_ADMIN, EACCES with PROT_WRITE or PROT_EXEC, EINVAL if it is longer or not shared,
