@@ -2,9 +2,7 @@
 // Runs in which the host is asked through its mailbox or a link has too much to
 // do, and requests that come when a trace says.
 #include <cerrno>
-#include <fstream>
 #include <functional>
-#include <map>
 #include <string>
 
 #include "user_sim_run.hpp"
@@ -19,30 +17,6 @@ RunOptions with_handlers(uint32_t handlers) {
     options.rate = 1000;
     options.set("EXPAND_PRESTAGE", 0);
     return options;
-}
-
-/// Events of a run, by name.
-/// How many of each kind, how many moves to each tier, and when the last one
-/// was.
-std::map<std::string, uint64_t> events_of(const Trace &trace, const RunOptions &options) {
-    Folder folder;
-    std::map<std::string, uint64_t> counts;
-    auto log = EventLog::create(folder.path("events")).or_throw();
-    run(trace, options, &log);
-    log.finish().or_throw();
-    std::ifstream lines(folder.path("events"));
-    for (std::string line; std::getline(lines, line);) {
-        char event[20], to = 0;
-        assert_int_equal(
-            sscanf(line.c_str(), "{\"t_ns\":%lu,\"event\":\"%19[a-z]\"", &counts["last"], event),
-            2);
-        counts[event]++;
-        if (size_t at = line.find("\"to\":"); at != line.npos)
-            to = line[at + 5];
-        if (to && !has("expand abort expire threshold", event))
-            counts[std::string("to ") + to]++;
-    }
-    return counts;
 }
 
 // ---- The mailbox
@@ -193,10 +167,18 @@ void neighbours_of_a_hot_page_come_to_l2(void **) {
     assert_int_equal(r.expands, 3);
     assert_int_equal(r.prestaged, 6);
     assert_int_equal(events_of(trace, options)["stage"], 6);
+    // Nothing is staged without L2, nor what may not be there: then no handler works for it.
+    options.rate = 1000;
     options.l2 = 0;
-    r = run(trace, options);
-    assert_int_equal(r.found[3], 5);
-    assert_int_equal(r.prestaged, 0);
+    for (const char *classes : {"token:100", "doorbell:100"}) {
+        options.classes = ClassShares::parse(classes);
+        options.set("EXPAND_PRESTAGE", 2);
+        r = run(trace, options);
+        options.set("EXPAND_PRESTAGE", 0);
+        assert_true(r.found[3] == 5 && r.prestaged == 0);
+        assert_true(numbers(r) == numbers(run(trace, options)));
+        options.l2 = 1;
+    }
 }
 
 // Who never waits for a handler is answered as if there were no mailbox.

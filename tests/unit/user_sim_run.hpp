@@ -3,7 +3,10 @@
 #pragma once
 
 #include <algorithm>
+#include <fstream>
 #include <initializer_list>
+#include <map>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -68,6 +71,31 @@ inline std::vector<uint64_t> numbers(const RunResult &r) {
     for (uint32_t q = 0; q <= 100'000; q += 500)
         all.push_back(r.times.at(q));
     return all;
+}
+
+/// Events of a run: how many of each kind, of moves also by the tier to which, and when the last
+/// one was.
+inline std::map<std::string, uint64_t> events_of(const Trace &trace, const RunOptions &options) {
+    Folder folder;
+    std::map<std::string, uint64_t> counts;
+    auto log = EventLog::create(folder.path("events")).or_throw();
+    run(trace, options, &log);
+    log.finish().or_throw();
+    std::ifstream lines(folder.path("events"));
+    for (std::string line; std::getline(lines, line);) {
+        char event[20], to = 0;
+        assert_int_equal(
+            sscanf(line.c_str(), "{\"t_ns\":%lu,\"event\":\"%19[a-z]\"", &counts["last"], event),
+            2);
+        counts[event]++;
+        if (size_t at = line.find("\"to\":"); at != line.npos)
+            to = line[at + 5];
+        if (to && !has("expand abort expire threshold", event)) {
+            counts[std::string("to ") + to]++;
+            counts[std::string(event) + " to " + to]++;
+        }
+    }
+    return counts;
 }
 
 /// What is true of each run.

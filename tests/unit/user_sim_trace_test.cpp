@@ -200,7 +200,10 @@ void reasons(void **) {
     check("l 0x1 1\n\n", "is blank", "address");
     check("1,read\n\n", "is blank", "csv");
     check("1,read\n,read\n", "is blank where there should be the number of an object", "csv");
-    check("1,read\n1,reads\n", "has no operation", "csv");
+    check("1,read\n1,reads\n", "has 'reads', which is no operation", "csv");
+    check("id,time_ns,time,op\n1,2,3,read\n", "names two columns of times", "csv");
+    check("id,lbn,op\n1,2,read\n", "names two columns of objects", "csv");
+    check("op,id,operation\nread,2,read\n", "names two columns of operations", "csv");
     check("address,op\n1,read\n", "names no column of objects: handle, id", "csv");
     check("time,key,size,op\n1,2,3,read\n", "names no column of objects: handle, id", "csv");
     check(ds_header() + "x", "in the middle of a record", "ds");

@@ -104,7 +104,9 @@ constexpr struct {
     {"create", Operation::create}, {"free", Operation::free},
 };
 
-std::optional<Operation> operation(std::string_view name) {
+std::optional<Operation> operation(std::string_view text) {
+    std::string name = lower(text);
+
     for (const auto &row : operations)
         if (row.name == name)
             return row.op;
@@ -124,29 +126,33 @@ struct Columns {
     size_t count = 3;
     bool header = false;
 
-    static std::optional<Columns> of_header(std::string_view line);
+    // Nothing if it names no objects.
+    static std::optional<Columns> of_header(const Source &source, std::string_view line);
 };
 
-std::optional<Columns> Columns::of_header(std::string_view line) {
+std::optional<Columns> Columns::of_header(const Source &source, std::string_view line) {
     std::array<std::string_view, most> names;
-    std::optional<size_t> object;
     Columns columns;
 
     columns.count = split(line, ",", names);
-    columns.operation = columns.time = none;
+    columns.object = columns.operation = columns.time = none;
     columns.header = true;
     for (size_t i = 0; i < std::min(columns.count, most); i++) {
         std::string name = lower(names[i]);
+        auto is = [&](size_t &column, const char *what) {
+            if (column != none)
+                source.fail_line("names two columns of " + std::string(what));
+            column = i;
+        };
         if (name == "handle" || name == "lbn" || name == "obj_id" || name == "id")
-            object = i;
+            is(columns.object, "objects");
         else if (name == "operation" || name == "op")
-            columns.operation = i;
+            is(columns.operation, "operations");
         else if (name == "time_ns" || name == "time")
-            columns.time = i, columns.in_seconds = name == "time";
+            is(columns.time, "times"), columns.in_seconds = name == "time";
     }
-    if (!object || columns.count > most)
+    if (columns.object == none || columns.count > most)
         return std::nullopt;
-    columns.object = *object;
     return columns;
 }
 
@@ -212,7 +218,7 @@ void decode_csv(Source &source, Builder &builder) {
     bool first = true;
 
     for (std::string_view line; source.line(line); first = false) {
-        if (auto named = first ? Columns::of_header(line) : std::nullopt) {
+        if (auto named = first ? Columns::of_header(source, line) : std::nullopt) {
             columns = *named;
             continue;
         }
@@ -232,7 +238,8 @@ void decode_csv(Source &source, Builder &builder) {
         if (!key)
             source.fail_line(no_number(word[columns.object], "the number of an object"));
         if (!op)
-            source.fail_line("has no operation: read, write, create or free");
+            source.fail_line("has '" + std::string(word[columns.operation].substr(0, 40)) +
+                             "', which is no operation: read, write, create or free");
         if (columns.time == Columns::none) {
             builder.add(*key, *op);
             continue;

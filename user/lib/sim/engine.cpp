@@ -11,7 +11,10 @@ namespace ds::sim {
 namespace {
 
 constexpr uint64_t write_stream = 1;
+// Ticks come as in the module, and with uses: traces are shorter than the module's times.
 constexpr uint64_t tick_uses = 64;
+constexpr uint64_t tick_ns = 100'000'000;
+constexpr uint32_t tick_steps = 64;
 constexpr size_t ahead = 8;  // requests, in which memory has time to answer
 
 ds_policy_mode mode_of(const std::string &policy) {
@@ -170,6 +173,9 @@ inline void Engine::look_ahead(size_t place) {
 RunResult Engine::run(std::atomic<uint64_t> *progress) {
     Step step(progress);
 
+    tick_timer_.every_ns = tick_ns;
+    if (cache_->policy.base || has_l2())
+        schedule(tick_ns, tick_event);
     for (uint32_t place = 0; place < trace_.requests.size(); place++) {
         look_ahead(place);
         uint64_t now = arrivals_.next();
@@ -179,6 +185,7 @@ RunResult Engine::run(std::atomic<uint64_t> *progress) {
         begin(place, now);
         step.next();
     }
+    ended_ = true;
     while (!agenda_.empty())
         happen();
     if (batch_) {
@@ -257,10 +264,23 @@ void Engine::end(uint32_t object, uint64_t now) {
     ds_token_free(&cache_->table, token);
 }
 
-void Engine::tick(uint64_t now) {
+uint32_t Engine::tick(uint64_t now) {
     if (cache_->policy.base)
         tell_load(now);
-    demote_idle(now);
+    return demote_idle(now);
+}
+
+// Also when nothing is used. The longer that lasts, the rarer are ticks that find nobody idle.
+void Engine::tick_by_time(uint64_t now) {
+    uint64_t moved = 0;
+
+    if (ended_)
+        return;
+    for (uint32_t step = 0; step < tick_steps; step++)
+        moved += tick(now);
+    bool quiet = moved == 0 && tick_timer_.accesses == result_.accesses;
+    tick_timer_ = {quiet ? 2 * tick_timer_.every_ns : tick_ns, result_.accesses};
+    schedule(now + tick_timer_.every_ns, tick_event);
 }
 
 // The policies of document 001 want to know of time, and of the load.

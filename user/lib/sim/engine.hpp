@@ -29,6 +29,8 @@ public:
 
     ds_cache *operator->() { return &held_.cache; }
     ds_cache *get() { return &held_.cache; }
+    const ds_cache *operator->() const { return &held_.cache; }
+    const ds_cache *get() const { return &held_.cache; }
 
     static Engine &owner(const ds_cache *cache);
 
@@ -75,6 +77,7 @@ private:
     };
 
     static Batch &of(ds_batch *batch);
+    uint32_t neighbours(uint32_t page, uint32_t token, std::span<uint32_t> tokens);
     int fetch(uint32_t page, std::span<ds_batch_item> items);
     int install(const ds_batch_item &item);
     void told(Waiter &waiter);
@@ -106,7 +109,8 @@ public:
 
 private:
     static constexpr uint32_t none = UINT32_MAX;
-    static constexpr uint32_t host_event = none - 1, timeout_event = none - 2;
+    static constexpr uint32_t host_event = none - 1, timeout_event = none - 2,
+                              tick_event = none - 3;
 
     struct Waiter {
         Ask ask;
@@ -129,7 +133,7 @@ private:
     struct Event {
         uint64_t time;
         uint64_t order;   // of equal times
-        uint32_t change;  // none: the timer of the batch; or the mailbox's
+        uint32_t change;  // none: the timer of the batch; or one of the events above
 
         // Without a branch, which would be a guess.
         bool operator>(const Event &other) const { return key() > other.key(); }
@@ -153,13 +157,14 @@ private:
     }
     uint32_t make_token(uint32_t object);
     void end(uint32_t object, uint64_t now);
-    void tick(uint64_t now);
+    uint32_t tick(uint64_t now);
+    void tick_by_time(uint64_t now);
     void tell_load(uint64_t now);
 
     // engine_move.cpp: tokens on their way
     bool promote(uint32_t token, uint64_t now);
     uint32_t begin_change(uint32_t token);
-    void demote_idle(uint64_t now);
+    uint32_t demote_idle(uint64_t now);
     uint64_t send_away(const Change &change, uint64_t now);
     static bool is_copied(const ds_cache_move &move);
     uint64_t copied(const ds_cache_move &move, uint64_t now);
@@ -200,6 +205,14 @@ private:
         return entry_classes[classes_.empty() ? 0 : classes_[object]];
     }
 
+    bool has_l2() const { return cache_->table.l2.nr_pages > 0; }
+
+    // May it be in a tier above?
+    bool can_rise(uint32_t object, unsigned tier) const {
+        const EntryClass &kind = class_of(object);
+        return tier > 1 && (kind.in_l1 || (tier == 3 && kind.in_l2 && has_l2()));
+    }
+
     friend class Batch;
     friend class Mailbox;
 
@@ -233,6 +246,11 @@ private:
         uint64_t at_ns = 0, uses = 0, l1 = 0, l2 = 0, pcie_bytes = 0, host_ns = 0;
     };
     Load load_then_;
+    struct TickTimer {
+        uint64_t every_ns = 0, accesses = 0;  // at the last one
+    };
+    TickTimer tick_timer_;
+    bool ended_ = false;    // there are no requests any more
     uint64_t host_ns_ = 0;  // that accesses to L3 and expands were under way
 };
 

@@ -58,8 +58,9 @@ uint32_t Engine::begin_change(uint32_t token) {
 }
 
 // Document 001: L1 is left when idle, too, and L2 if there is no room besides.
-void Engine::demote_idle(uint64_t now) {
+uint32_t Engine::demote_idle(uint64_t now) {
     ds_cache *cache = cache_.get();
+    uint32_t demoted = 0;
     uint32_t l1_slot = ds_policy_idle(&cache->policy);
     uint32_t l2_slot = ds_change_idle_in_l2(cache, now);
 
@@ -80,8 +81,10 @@ void Engine::demote_idle(uint64_t now) {
             ds_policy_forget(&cache->policy, l1_slot);
         start(number, now);
         change.idle = true;
+        demoted++;
         copy_at(send_away(change, now), number, now);
     }
+    return demoted;
 }
 
 // All but the last one are copied. Returns when they are.
@@ -124,6 +127,8 @@ void Engine::happen() {
         mailbox_->work(event.time);
     } else if (event.change == timeout_event) {
         mailbox_->expire(event.time);
+    } else if (event.change == tick_event) {
+        tick_by_time(event.time);
     } else if (changes_[event.change].over) {
         free_changes_.push_back(event.change);
     } else if (changes_[event.change].copied) {
@@ -208,16 +213,16 @@ void Engine::finish(uint32_t number, uint64_t now) {
     Change &change = changes_[number];
 
     for (const ds_cache_move &move : moves_of(change.moves)) {
-        bool asked_for = &move == &moves_of(change.moves).back() && !change.idle;
+        bool last = &move == &moves_of(change.moves).back();
         change_of(move.move.token) = none;
         if (move.ret)
             continue;
         result_.moved.at(move.move.to)++;
         result_.move_times.record(now - change.begun);
         log(now,
-            asked_for     ? EventLog::Move::promote
+            !last         ? EventLog::Move::evict
             : change.idle ? EventLog::Move::demote
-                          : EventLog::Move::evict,
+                          : EventLog::Move::promote,
             move.move.token, move.from, move.move.to);
     }
     result_.virtual_ns = std::max(result_.virtual_ns, now);

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cctype>
+#include <cmath>
 #include <cstring>
+#include <functional>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "sim/decode.hpp"
 
@@ -20,14 +24,18 @@ T at(Bytes bytes, size_t index) {
     return value;
 }
 
+/// Or of letters that ASCII does not have, as names of columns may be.
 bool is_text(Bytes bytes) {
-    return std::all_of(bytes.begin(), bytes.end(),
-                       [](uint8_t c) { return std::isprint(c) || (c >= '\t' && c <= '\r'); });
+    return std::all_of(bytes.begin(), bytes.end(), [](uint8_t c) {
+        return std::isprint(c) || c >= 0x80 || (c >= '\t' && c <= '\r');
+    });
 }
 
 /// Of text, the first line tells; its own decoder then checks all of it.
 Format of_text(Bytes bytes) {
     std::string_view text(reinterpret_cast<const char *>(bytes.data()), bytes.size());
+    if (text.starts_with(Source::byte_order_mark))
+        text.remove_prefix(Source::byte_order_mark.size());
     std::string_view line = text.substr(0, text.find_first_of("\r\n"));
 
     if (line.find(',') != line.npos)
@@ -60,7 +68,8 @@ bool is_oracle(Bytes bytes) {
             return n > i && n < count && at<OracleRecord>(bytes, n).id == r.id;
         };
         // Of a file that was cut, the next request may be behind its end.
-        bool unseen = next == UINT64_MAX || (next >= count && next <= most_requests);
+        bool unseen =
+            next == UINT64_MAX || next == INT64_MAX || (next >= count && next <= most_requests);
         bool sized = r.size >= 1 && r.size <= largest;
         if (r.seconds < last || !sized || !(unseen || same(next) || same(next - 1)))
             return false;
@@ -111,6 +120,85 @@ bool of_one_kind(Bytes bytes) {
     return true;
 }
 
+/// Is there, at every second to tenth place, what never falls, and falls with all between? Then
+/// these are records with a time.
+template <class T, class Value>
+bool has_times(Bytes bytes, Value &&value) {
+    size_t count = bytes.size() / sizeof(T);
+    auto rises = [&](size_t first, size_t step) {
+        size_t places = 0;
+        for (size_t i = first; i + step < count; i += step, places++)
+            if (value(at<T>(bytes, i)) > value(at<T>(bytes, i + step)))
+                return false;
+        return places >= 8 &&
+               value(at<T>(bytes, first)) < value(at<T>(bytes, first + places * step));
+    };
+
+    if (rises(0, 1))
+        return false;
+    for (size_t fields = 2; fields <= 10; fields++)
+        for (size_t first = 0; first < fields; first++)
+            if (rises(first, fields))
+                return true;
+    return false;
+}
+
+/// Is there, at every third to tenth place, nearly always the same, which others have nearly never?
+/// Then these are records, with the high half of a small number or the like.
+template <class T>
+bool has_constants(Bytes bytes) {
+    size_t count = bytes.size() / sizeof(T);
+
+    for (size_t fields = 3; fields <= 10 && count >= 8 * fields; fields++) {
+        for (size_t first = 0; first < fields; first++) {
+            T value = at<T>(bytes, first);
+            std::array<size_t, 10> same{};
+            for (size_t i = 0; i < count / fields * fields; i++)
+                same[i % fields] += at<T>(bytes, i) == value;
+            size_t most = count / fields * 9 / 10, few = count / fields / 10;
+            if (same[first] >= most &&
+                *std::ranges::min_element(same.begin(), same.begin() + fields) <= few)
+                return true;
+        }
+    }
+    return false;
+}
+
+/// Of numbers of 32 bits some bytes take many more values than others; or they are hashes, in which
+/// each byte is as good as another: by chi-square, for which 390 of 255 degrees of freedom is too
+/// much. A program is neither.
+bool is_of_numbers(Bytes bytes) {
+    constexpr double too_much = 390;
+    std::unordered_set<uint32_t> numbers;
+    std::array<std::array<size_t, 256>, 4> counts{};
+    std::array<ptrdiff_t, 4> values;
+    bool hashes = true;
+
+    for (size_t i = 0; i < bytes.size() / 4; i++)
+        numbers.insert(at<uint32_t>(bytes, i));
+    for (uint32_t number : numbers)
+        for (size_t i = 0; i < 4; i++)
+            counts[i][number >> 8 * i & 0xff]++;
+    double expected = static_cast<double>(numbers.size()) / 256;
+    for (size_t i = 0; i < 4; i++) {
+        values[i] = 256 - std::ranges::count(counts[i], 0);
+        double chi = 0;
+        for (size_t count : counts[i])
+            chi += std::pow(static_cast<double>(count) - expected, 2) / expected;
+        hashes = hashes && chi <= too_much;
+    }
+    return hashes || 2 * std::ranges::min(values) <= std::ranges::max(values);
+}
+
+/// Each number is a request for itself.
+template <class T>
+bool has_no_fields(Bytes bytes) {
+    auto big_endian = [](T n) { return sizeof(T) == 4 ? be32toh(static_cast<uint32_t>(n)) : n; };
+
+    return !has_times<T>(bytes, std::identity()) && !has_times<T>(bytes, big_endian) &&
+           !has_constants<T>(bytes);
+}
+
 template <class T, class Test>
 bool all(Bytes bytes, Test &&test) {
     for (size_t i = 0; i < bytes.size() / sizeof(T); i++)
@@ -122,6 +210,7 @@ bool all(Bytes bytes, Test &&test) {
 /// What has no header. Small numbers show their width by their zeros.
 std::optional<Format> of_records(const Sight &sight) {
     constexpr size_t enough = 8;  // records that look like oracle's by no chance
+    constexpr std::optional<Format> none;
     Bytes bytes = sight.bytes;
     bool many = bytes.size() >= enough * sizeof(OracleRecord);
     bool oracle = (many || sight.fits(sizeof(OracleRecord))) && is_oracle(bytes);
@@ -131,15 +220,16 @@ std::optional<Format> of_records(const Sight &sight) {
     if (oracle && (many || !(wide || narrow)))
         return Format::oracle;
     if (oracle || (wide && narrow))
-        return std::nullopt;
-    if (wide || narrow)
-        return wide ? Format::u64le : Format::u32be;
+        return none;
     auto belong = halves_belong(bytes);
-    if (belong && *belong && of_one_kind<uint64_t>(bytes))
+    wide = wide || (!narrow && belong && *belong && of_one_kind<uint64_t>(bytes));
+    narrow = narrow ||
+             (!wide && belong && !*belong && of_one_kind<uint32_t>(bytes) && is_of_numbers(bytes));
+    if (wide && has_no_fields<uint64_t>(bytes))
         return Format::u64le;
-    if (belong && !*belong && of_one_kind<uint32_t>(bytes))
+    if (narrow && has_no_fields<uint32_t>(bytes))
         return Format::u32be;
-    return std::nullopt;
+    return none;
 }
 
 /// The formats that it may be, none of which is clear.
@@ -163,8 +253,10 @@ Failure unclear(const std::string &path, const Sight &sight) {
     if (names.empty())
         return Failure({EBADMSG, sentence + ": it fits none, by its size.",
                         "Check whether it was cut, or name its format with --format.", false});
-    return Failure(
-        {EBADMSG, sentence + ".", "Name it with --format, one of: " + names + ".", false});
+    return Failure({EBADMSG, sentence + ".",
+                    "If it is one of these, name it with --format: " + names +
+                        ". Other binary formats are not read.",
+                    false});
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ const ds_expand_ops Mailbox::ops = {
         return of(b).engine_.stage(token, of(b).now_);
     },
     .neighbours = [](ds_expand *b, u32 page, u32 token, u32 *tokens, u32 most) -> u32 {
-        return ds_fetch_neighbours(of(b).engine_.cache_.get(), page, token, tokens, most);
+        return of(b).neighbours(page, token, {tokens, most});
     },
 };
 
@@ -42,6 +42,20 @@ Mailbox::Mailbox(Engine &engine, const RunOptions &options)
         throw std::bad_alloc();
     if (rc)
         throw Failure(Error::from(-rc, "a mailbox"));
+}
+
+// Those that may be staged, which is in L2.
+uint32_t Mailbox::neighbours(uint32_t page, uint32_t token, std::span<uint32_t> tokens) {
+    const Engine &engine = engine_;
+
+    if (!engine.has_l2())
+        return 0;
+    uint32_t count = ds_fetch_neighbours(engine.cache_.get(), page, token, tokens.data(),
+                                         static_cast<uint32_t>(tokens.size()));
+    auto ends = std::remove_if(tokens.begin(), tokens.begin() + count, [&](uint32_t other) {
+        return !engine.class_of(engine.objects_[ds_token_index(other)]).in_l2;
+    });
+    return static_cast<uint32_t>(ends - tokens.begin());
 }
 
 // ---- the requester ----

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "sim/nelder_mead.hpp"
+#include "sim/source.hpp"
 
 namespace ds::sim {
 namespace {
@@ -30,13 +31,22 @@ std::optional<T> number(std::string_view text) {
     return value;
 }
 
+std::string_view trimmed(std::string_view text) {
+    constexpr std::string_view blanks = " \t\r";
+    size_t first = text.find_first_not_of(blanks);
+
+    if (first == text.npos)
+        return {};
+    return text.substr(first, text.find_last_not_of(blanks) - first + 1);
+}
+
 std::optional<NicPoint> point_of(std::string_view line) {
     size_t comma = line.find(',');
 
     if (comma == line.npos)
         return std::nullopt;
-    auto qps = number<uint32_t>(line.substr(0, comma));
-    auto mpps = number<double>(line.substr(comma + 1));
+    auto qps = number<uint32_t>(trimmed(line.substr(0, comma)));
+    auto mpps = number<double>(trimmed(line.substr(comma + 1)));
     if (!qps || !mpps || *qps == 0 || *qps > most_qps ||
         !(*mpps >= least_mpps && *mpps <= most_mpps))
         return std::nullopt;
@@ -45,8 +55,8 @@ std::optional<NicPoint> point_of(std::string_view line) {
 
 // Two names.
 bool is_header(std::string_view line) {
-    return std::ranges::count(line, ',') == 1 && std::ranges::all_of(line, [](char c) {
-               return std::isalpha(c) || c == '_' || c == ',';
+    return std::ranges::count(line, ',') == 1 && std::ranges::none_of(line, [](unsigned char c) {
+               return std::isdigit(c) || std::iscntrl(c);
            });
 }
 
@@ -124,16 +134,18 @@ Result<std::vector<NicPoint>> parse_nic_points(std::string_view csv) {
     std::map<uint32_t, std::pair<double, size_t>> seen;
     size_t number = 0;
 
+    if (csv.starts_with(Source::byte_order_mark))
+        csv.remove_prefix(Source::byte_order_mark.size());
     while (!csv.empty()) {
         std::string_view line = csv.substr(0, csv.find('\n'));
         csv.remove_prefix(std::min(line.size() + 1, csv.size()));
-        if (line.ends_with('\r'))
-            line.remove_suffix(1);
-        if (++number == 1 && is_header(line))
+        line = trimmed(line);
+        number++;
+        if (line.empty() || (number == 1 && is_header(line)))
             continue;
         auto point = point_of(line);
         if (!point)
-            return bad(number, "is no point");
+            return bad(number, "is no point: '" + std::string(line.substr(0, 40)) + "'");
         auto [it, is_new] = seen.try_emplace(point->qps, point->mpps, number);
         if (!is_new)
             return bad(number, "has the QPs of line " + std::to_string(it->second.second));

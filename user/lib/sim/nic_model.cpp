@@ -53,8 +53,8 @@ std::optional<uint32_t> knee(const NicModel &model, double share) {
     double least = share * model.rate(low);
     uint32_t high = low;
     while (high < most_qps && model.rate(high) >= least)
-        high *= 2;
-    if (high >= most_qps)
+        high = std::min(2 * high, most_qps);
+    if (model.rate(high) >= least)
         return std::nullopt;
     while (high - low > 1) {
         uint32_t middle = low + (high - low) / 2;

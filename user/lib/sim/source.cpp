@@ -88,6 +88,8 @@ bool Source::line(std::string_view &text) {
     skip(length + (stop ? 1 : 0));
     if (text.ends_with('\r'))
         text.remove_suffix(1);
+    if (lines_ == 1 && text.starts_with(byte_order_mark))
+        text.remove_prefix(byte_order_mark.size());
     return true;
 }
 

@@ -32,6 +32,7 @@ std::unique_ptr<Stream> unpacked(std::unique_ptr<Stream> packed, const std::stri
 class Source {
 public:
     static constexpr size_t longest_peek = 256 << 10;
+    static constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
 
     /// Throws Failure if the file cannot be opened. @p told: called as it is read, if set.
     explicit Source(const std::string &path, const BytesRead &told = {});
@@ -40,7 +41,8 @@ public:
     std::span<const uint8_t> peek(size_t size);
     void skip(size_t size) { begin_ += size; }
 
-    /// The next line without its end; false at the end of the file.
+    /// The next line without its end, and the first one without a byte order mark of UTF-8; false
+    /// at the end of the file.
     bool line(std::string_view &text);
 
     /// Failure (EBADMSG) that names the file and the line or record that was read last.

@@ -217,7 +217,7 @@ const Object sim{
                       .value = "N",
                       .kind = Kind::number,
                       .help = "with --sampled: requests to ask, if --rate would be fewer",
-                      .fallback = "16384",
+                      .fallback = "65536",
                       .min = 1,
                       .max = ds::sim::most_requests},
                      csv}),

@@ -163,7 +163,8 @@ void check_events(const Call &call, const std::string &trace) {
         return;
     if (call.text("--events") == "-")
         throw usage("--events has no '-': standard output has the result", "name a file");
-    if (stat(trace.c_str(), &one) != 0 || stat(call.text("--events").c_str(), &other) != 0)
+    if ((trace == "-" ? fstat(STDIN_FILENO, &one) : stat(trace.c_str(), &one)) != 0 ||
+        stat(call.text("--events").c_str(), &other) != 0)
         return;
     if (one.st_dev == other.st_dev && one.st_ino == other.st_ino)
         throw usage("the file of --events is the trace itself: '" + trace + "'",

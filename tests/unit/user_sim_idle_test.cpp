@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// What leaves a tier because it was not used, which time decides and not the number of uses.
+#include "user_sim_run.hpp"
+
+namespace {
+
+using namespace simtest;
+
+constexpr uint64_t ms = 1'000'000, s = 1000 * ms;
+
+RunOptions idle_after(uint64_t l1_ns, uint64_t l2_ns) {
+    RunOptions options;
+    options.policy = "literal-001";
+    options.l1 = 2048;
+    options.l2 = 4;
+    options.seed = seed;
+    options.trace_times = true;
+    options.set("PROMOTE_TO_L1_THRESHOLD", 1);
+    options.set("PROMOTE_TO_L2_THRESHOLD", 1);
+    options.set("DEMOTE_FROM_L1_IDLE_NS", l1_ns);
+    options.set("DEMOTE_FROM_L2_IDLE_NS", l2_ns);
+    return options;
+}
+
+/// 1000 objects, each used five times, and once again behind a gap.
+Trace used_and_used_again(uint64_t gap_ns) {
+    Trace trace;
+    uint64_t now = 0;
+
+    trace.uniques = 1000;
+    for (uint32_t i = 0; i < 6000; i++) {
+        trace.requests.emplace_back(i % 1000, Operation::read);
+        now += i == 5000 ? gap_ns : 1000;
+        trace.time_ns.push_back(now);
+    }
+    return trace;
+}
+
+// The module's ticks come ten times a second, and each sends 64 away.
+void who_is_idle_leaves_while_nothing_is_used(void **) {
+    RunOptions options = idle_after(100 * ms, 100 * ms);
+    const struct {
+        uint64_t gap, least, most;
+    } demoted[] = {{50 * ms, 0, 0}, {550 * ms, 64, 3 * 64}, {10 * s, 1000, 1000}};
+
+    for (auto [gap, least, most] : demoted) {
+        Trace trace = used_and_used_again(gap);
+        uint64_t count = events_of(trace, options)["demote to 2"];
+        assert_in_range(count, least, most);
+        assert_conserved(trace, run(trace, options));
+    }
+    // What was found in L1 before is not there any more.
+    RunResult near = run(used_and_used_again(50 * ms), options);
+    RunResult far = run(used_and_used_again(10 * s), options);
+    assert_true(near.found[1] >= far.found[1] + 950);
+}
+
+// A gap of months takes no ticks without end.
+void a_long_gap_takes_no_time(void **) {
+    Trace trace = used_and_used_again(150 * 24 * 3600 * s);
+    RunResult r = run(trace, idle_after(s, s));
+    assert_true(r.found[1] <= 5000);
+    assert_int_equal(r.accesses, 6000);
+}
+
+// It makes room for one that was idle in L1, and was not too long in L2.
+void who_makes_room_is_no_idler(void **) {
+    RunOptions options = idle_after(20'000, 1000 * s);
+    options.l1 = 64;
+    options.l2 = 1;
+    options.trace_times = false;
+    options.set("PROMOTE_TO_L1_THRESHOLD", 4);
+    options.set("PROMOTE_TO_L2_THRESHOLD", 2);
+    auto counts = events_of(zipf(3000, 20'000), options);
+    assert_true(counts["demote to 2"] > 100);
+    assert_true(counts["evict to 3"] > 100);
+    assert_int_equal(counts["demote to 3"], 0);
+}
+
+// Without L2 there is no tier for what may not be in L1: it is read at home, in batches or not.
+void who_cannot_rise_is_not_fetched(void **) {
+    RunOptions options = simple();
+    Trace trace = zipf(1000, 5000);
+    options.rate = 0.5;
+    options.l1 = 2000;
+    for (const char *classes : {"qp:100", "index:100", "history:100"}) {
+        options.classes = ClassShares::parse(classes);
+        options.parameters.clear();
+        RunResult alone = run(trace, options);
+        options.set("PREFETCH_BATCH_THRESHOLD", 4);
+        RunResult batched = run(trace, options);
+        assert_true(batched.times.min() >= 500);
+        assert_int_equal(batched.prefetched, 0);
+        assert_int_equal(alone.pcie.operations, batched.pcie.operations);
+    }
+    // Nor are they fetched as neighbours.
+    options.classes = ClassShares::parse("token:50,history:50");
+    options.set("L2_PAGE_PREFETCH_SIZE", 64);
+    options.set("PREFETCH_BATCH_THRESHOLD", 1);
+    RunResult r = run(generate({.kind = "scan", .requests = 20'000, .objects = 20'000}), options);
+    assert_true(r.prefetched > 1000);
+    assert_true(10 * r.prefetched_used >= 9 * r.prefetched);
+}
+
+}  // namespace
+
+int main() {
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(who_is_idle_leaves_while_nothing_is_used),
+        cmocka_unit_test(a_long_gap_takes_no_time),
+        cmocka_unit_test(who_makes_room_is_no_idler),
+        cmocka_unit_test(who_cannot_rise_is_not_fetched),
+    };
+    return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
