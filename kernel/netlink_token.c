@@ -512,13 +512,13 @@ int ds_token_import_cmd(struct genl_info *info)
 		return -EINVAL;
 	}
 	if (objects) {
-		if (nla_len(objects) % sizeof(*part.objects)) {
+		if (nla_len(objects) % sizeof(struct ds_token_object)) {
 			NL_SET_ERR_MSG_ATTR(info->extack, objects,
 					    "this is no whole number of struct ds_token_object");
 			return -EINVAL;
 		}
 		part.objects = nla_data(objects);
-		part.count = nla_len(objects) / sizeof(*part.objects);
+		part.count = nla_len(objects) / sizeof(struct ds_token_object);
 	}
 	return ds_import_part(info, &part);
 }

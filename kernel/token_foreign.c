@@ -6,6 +6,7 @@
 #include <linux/notifier.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 #include <net/net_namespace.h>
 #include "netlink.h"
 #include "token_device.h"
@@ -129,11 +130,14 @@ static int ds_token_import_one(struct ds_token_import *import, const struct ds_t
 
 static int ds_token_import_part(struct ds_token_import *import, const struct ds_token_part *part)
 {
+	struct ds_token_object object;
 	int ret = 0;
 	u32 i;
 
-	for (i = 0; i < part->count && !ret; i++)
-		ret = ds_token_import_one(import, &part->objects[i]);
+	for (i = 0; i < part->count && !ret; i++) {
+		memcpy(&object, part->objects + i * sizeof(object), sizeof(object));
+		ret = ds_token_import_one(import, &object);
+	}
 	import->part = part->part;
 	return ret;
 }

@@ -34,18 +34,18 @@ struct ds_token_import {
 
 /**
  * struct ds_token_part - some objects of a device
- * @objects: they, of any content
+ * @objects: they, struct ds_token_object of any content, aligned as attributes are
  * @count: how many
  * @portid: who brings them
  * @part: number of the part, 1 to @parts; with 1 an import begins
  * @parts: there will be; with the last one it takes the place of the import before it
  */
 struct ds_token_part {
-	const struct ds_token_object	*objects;
-	u32				count;
-	u32				portid;
-	u32				part;
-	u32				parts;
+	const void	*objects;
+	u32		count;
+	u32		portid;
+	u32		part;
+	u32		parts;
 };
 
 /* Context: process. An import that is not whole ends with its socket from then on. */

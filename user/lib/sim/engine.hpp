@@ -251,7 +251,7 @@ private:
     };
     TickTimer tick_timer_;
     bool ended_ = false;    // there are no requests any more
-    uint64_t host_ns_ = 0;  // that accesses to L3 and expands were under way
+    uint64_t host_ns_ = 0;  // that expands were under way
 };
 
 // Uses the token, of which nobody reads what it says. Returns the tier in which it is.
