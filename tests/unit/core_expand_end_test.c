@@ -86,6 +86,15 @@ static void late_after_a_cancel(void **state)
 	assert_int_equal(box.stats.withdrawn, 2);
 	assert_int_equal(box.stats.cancelled, 4);
 	finish();
+	/* Nor does anybody who was in its place before. */
+	start_with(1, 1);
+	ask_background(12);
+	assert_int_equal(ds_expand_serve(&box, 9), 1);
+	ask_copy(13, 0);
+	assert_true(ds_expand_cancel(&box, &testers[0].w));
+	assert_int_equal(box.stats.withdrawn, 1);
+	assert_int_equal(ds_expand_serve(&box, 9), 0);
+	finish();
 }
 
 static void late_after_a_revoke(void **state)

@@ -4,6 +4,17 @@
 
 /* ---- bad input ---- */
 
+/* docs/tokencache.md */
+static const struct ds_param documented[DS_EXPAND_PARAMS] = {
+	{ "EXPAND_URGENT_RUN", 1, 1024, 8, false },
+	{ "EXPAND_TIMEOUT_NS", 1000, 60000000000, 10000000, false },
+	{ "EXPAND_HOT_PAGE", 0, 65536, 4, false },
+	{ "EXPAND_PRESTAGE", 0, 64, 8, false },
+	{ "EXPAND_BACKGROUND_MAX", 1, 4096, 192, false },
+	{ "EXPAND_REQUESTER_MAX", 1, 4096, 64, false },
+	{ "EXPAND_MAILBOX", 1, 4096, 256, true },
+};
+
 static void parameters(void **state)
 {
 	u64 params[DS_EXPAND_PARAMS];
@@ -14,7 +25,11 @@ static void parameters(void **state)
 	for (i = 0; i < DS_EXPAND_PARAMS; i++) {
 		const struct ds_param *p = &ds_expand_params[i];
 
-		assert_in_range(p->normal, p->least, p->most);
+		assert_string_equal(p->name, documented[i].name);
+		assert_int_equal(p->least, documented[i].least);
+		assert_int_equal(p->most, documented[i].most);
+		assert_int_equal(p->normal, documented[i].normal);
+		assert_int_equal(p->fixed, documented[i].fixed);
 		params[i] = p->normal;
 		assert_int_equal(ds_expand_set(&box, i, p->most + 1), -EINVAL);
 		if (p->least)
@@ -125,9 +140,13 @@ static void wrong_requests(void **state)
 
 static void staged_or_copied(void **state)
 {
+	struct ds_token_desc want;
 	u32 i;
 
 	(void)state;
+	memset(&want, 0, sizeof(want));	/* what produce() does not say is 0 */
+	want.type = DS_TOKEN_PD;
+	want.pd.number = 77;
 	start();
 	ask_staged(10, 0);
 	ask_copy(11, 1);
@@ -137,7 +156,7 @@ static void staged_or_copied(void **state)
 	assert_int_equal(testers[1].told, 0);
 	assert_int_equal(ds_expand_serve(&box, 5), 1);
 	assert_told(1, 0);
-	assert_int_equal(testers[1].buffer.pd.number, 77);
+	assert_memory_equal(&testers[1].buffer, &want, sizeof(want));
 	assert_false(in_l2[11]);
 	assert_int_equal(box.stats.staged, 1);
 	assert_int_equal(box.stats.copied, 1);
@@ -376,6 +395,7 @@ static void urgent_first_but_not_for_ever(void **state)
 	serves = 0;
 	assert_int_equal(ds_expand_serve(&box, 10), 2);
 	assert_int_equal(served[0], 301);
+	assert_int_equal(box.stats.aged, 4);
 	finish();
 }
 

@@ -283,6 +283,13 @@ static void neighbours_wait_in_staging(void **state)
 	assert_int_equal(fetch.batch.stats.used, 4);
 	assert_int_equal(fetch.batch.stats.stale, 3);
 	assert_int_equal(fetch.batch.stats.fetches, 2);
+	/* Who does not come was not moved. */
+	assert_int_equal(ds_cache_pin(&cache, tokens[200], true), 0);
+	assert_int_equal(miss(200, 30000), -EINPROGRESS);
+	ds_fetch_work(&fetch, 40000, 9);
+	assert_told(200, -EPERM);
+	assert_int_equal(fetch.batch.stats.declined, 1);
+	assert_int_equal(last_moved, tokens[102]);
 	stop();
 }
 
@@ -291,7 +298,7 @@ static void pages(void **state)
 {
 	const struct ds_batch_ops *batch;
 	struct ds_batch_item item = { 0 };
-	u32 near[4], page;
+	u32 near[4], page, l2_pages;
 
 	(void)state;
 	start(2, 0);
@@ -317,7 +324,20 @@ static void pages(void **state)
 	assert_int_equal(ds_cache_stage(&cache, tokens[330]), 0);
 	assert_int_equal(batch->neighbours(&fetch.batch, page, tokens[302], near, 4), 1);
 	assert_int_equal(near[0], tokens[330]);
+	assert_int_equal(ds_cache_stage(&cache, tokens[320]), 0);
+	/* Those behind it first. */
+	assert_int_equal(batch->neighbours(&fetch.batch, page, tokens[330], near, 4), 2);
+	assert_int_equal(near[0], tokens[320]);
+	assert_int_equal(near[1], tokens[302]);
 	stop();
+	/* For the mailbox only where there is room for them. */
+	for (l2_pages = 0; l2_pages <= 2; l2_pages += 2) {
+		start(l2_pages, 0);
+		page = 300 / DS_FETCH_HOME_PAGE;
+		assert_int_equal(fetch.box.ops->neighbours(&fetch.box, page, tokens[300], near, 4),
+				 l2_pages ? 4 : 0);
+		stop();
+	}
 }
 
 static void moved_meanwhile(void **state)
@@ -435,6 +455,16 @@ static void offsets(void **state)
 	assert_int_equal(ds_expand_ask(&fetch.box, &req, NULL, 0), -EINVAL);
 	req.offset = (DS_FETCH_L2 | 2 << DS_L2_SLOT_BITS) - 1;
 	assert_int_equal(ds_expand_ask(&fetch.box, &req, NULL, 0), -ESTALE);
+	stop();
+	/* Its slot in L2 has the number of its index: that it is not at home is seen all the same. */
+	start(2, 0);
+	req.token = tokens[0];
+	req.requester = owner(0);
+	req.offset = ds_token_index(tokens[0]);
+	assert_int_equal(ds_cache_stage(&cache, tokens[0]), 0);
+	assert_int_equal(ds_expand_ask(&fetch.box, &req, NULL, 0), -ESTALE);
+	req.offset |= DS_FETCH_L2;
+	assert_int_equal(ds_expand_ask(&fetch.box, &req, NULL, 0), -EINPROGRESS);
 	stop();
 }
 

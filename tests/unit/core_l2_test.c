@@ -85,7 +85,7 @@ static void a_bucket(void **state)
 	start(PAGES);
 	for (i = 0; i < n; i++) {
 		slots[i] = must_put(i + 1, HIGH);
-		assert_int_equal(ds_l2_page_of(&l2, slots[i])->mixed, i < CROWD);
+		assert_int_equal(ds_l2_page_of(&l2, slots[i])->mixed, i < 256);
 	}
 	assert_int_equal(l2.used, n);
 	assert_false(l2.crowded);
@@ -263,6 +263,22 @@ static u32 fill_mixed_page(u32 *slots)
 	return n;
 }
 
+/* A quarter of a mixed page is room for anybody. */
+static void no_longer_crowded(void **state)
+{
+	u32 n, slots[DS_L2_MIXED_SLOTS + 1];
+
+	(void)state;
+	start(1);
+	n = fill_mixed_page(slots);
+	while (n > DS_L2_MIXED_SLOTS * 3 / 4) {
+		assert_true(l2.crowded);
+		ds_l2_give(&l2, slots[--n]);
+	}
+	assert_false(l2.crowded);
+	ds_l2_destroy(&l2);
+}
+
 /* Those that were used since the hand came by stay, the rest go once each. */
 static void who_leaves(void **state)
 {
@@ -289,14 +305,15 @@ static void who_leaves(void **state)
 	/* All were used: somebody goes all the same. */
 	for (i = 0; i < n; i++)
 		ds_l2_hit(&l2, slots[i]);
-	assert_int_not_equal(ds_l2_victim(&l2, 0), DS_L2_NONE);
+	victim = l2.pages[0].hand;	/* the first one that is looked at */
+	assert_int_equal(ds_l2_victim(&l2, 0), victim);
 	ds_l2_destroy(&l2);
 }
 
 /* A token of a bucket with pages takes the place of its own kind, another a mixed place. */
 static void whose_place(void **state)
 {
-	u32 i, victim;
+	u32 i, victim, left[PAGES] = { 0 };
 
 	(void)state;
 	start(PAGES);
@@ -306,11 +323,14 @@ static void whose_place(void **state)
 		victim = ds_l2_victim(&l2, (u64)HIGH << 32);
 		assert_int_not_equal(victim, DS_L2_NONE);
 		assert_false(ds_l2_page_of(&l2, victim)->mixed);
+		left[ds_l2_page_of(&l2, victim)->id]++;
 		ds_l2_renew(&l2, victim, (u64)HIGH << 32);
 		ds_l2_keep(&l2, victim, false);
 		victim = ds_l2_victim(&l2, (u64)(HIGH + 1) << 32);
 		assert_int_equal(ds_l2_page_of(&l2, victim)->id, 0);
 	}
+	for (i = 1; i < PAGES; i++)	/* one page after the other */
+		assert_true(left[i] > 0);
 	ds_l2_destroy(&l2);
 }
 
@@ -320,6 +340,13 @@ static void kept(void **state)
 
 	(void)state;
 	start(1);
+	/* Who comes is, until somebody says otherwise. */
+	i = put_kept(1, HIGH);
+	assert_true(ds_l2_is_kept(&l2, i));
+	ds_l2_keep(&l2, i, false);
+	ds_l2_renew(&l2, i, 0);
+	assert_true(ds_l2_is_kept(&l2, i));
+	ds_l2_give(&l2, i);
 	n = fill_mixed_page(slots);
 	for (i = 0; i < n; i++)
 		ds_l2_keep(&l2, slots[i], i != free_one);
@@ -543,6 +570,7 @@ int main(void)
 		TEST(slots_of_a_page_that_was_mixed),
 		TEST(room_is_found_again),
 		TEST(filled_meanwhile),
+		TEST(no_longer_crowded),
 		TEST(who_leaves),
 		TEST(whose_place),
 		TEST(kept),

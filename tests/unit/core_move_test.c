@@ -77,6 +77,7 @@ static u32 create(u8 type, u32 number)
 	if (type == DS_TOKEN_QP) {
 		d.qp.number = number;
 		d.qp.qp_type = 2;
+		d.qp.scq = 2;
 	} else if (type == DS_TOKEN_MR) {
 		d.mr.page_shift = 12;
 		d.mr.rkey = number;
@@ -164,14 +165,61 @@ static void bad_moves(void **state)
 	ds_move_abort(&table, &m);
 	assert_int_equal(ds_word_state(word_of(token)), DS_TOKEN_L3);
 	assert_int_equal(ds_word_uses(word_of(token)), 0);
+	*ds_token_word(&table, token) |= DS_WORD_PINNED;
+	assert_int_equal(ds_move(&table, token, 1, 0), -EPERM);
+	*ds_token_word(&table, token) &= ~DS_WORD_PINNED;
 	assert_int_equal(ds_token_revoke(&table, token, &waiter), 0);
 	assert_int_equal(ds_move(&table, token, 1, 0), -ESTALE);
 	assert_int_equal(left[1][0], 0);
 }
 
+/* The mover is one of the users, and there is to be room for the revoker. */
+static void too_many_uses(void **state)
+{
+	u32 token = create(DS_TOKEN_QP, 1), i;
+
+	(void)state;
+	for (i = 0; i < DS_WORD_USES_MAX - 1; i++)
+		assert_int_equal(ds_token_hold(&table, token), 0);
+	assert_int_equal(ds_move(&table, token, 1, 0), -EOVERFLOW);
+	ds_token_put(&table, token);
+	assert_int_equal(ds_move(&table, token, 1, 0), 0);
+	while (--i)
+		ds_token_put(&table, token);
+	assert_int_equal(ds_word_uses(word_of(token)), 0);
+}
+
+/* Who writes to it has it alone, however long. */
+static void being_written_to(void **state)
+{
+	u32 qp = create(DS_TOKEN_QP, 1);
+	u64 *word = ds_token_word(&table, qp);
+	struct ds_move m;
+
+	(void)state;
+	*word |= DS_WORD_WRITER;
+	assert_int_equal(ds_move_begin(&table, &m, qp, 1, 0), -EAGAIN);
+	assert_int_equal(ds_token_add_posted(&table, qp, 1), -EAGAIN);
+	assert_int_equal(ds_token_set_state(&table, qp, 1), -EAGAIN);
+	*word &= ~DS_WORD_WRITER;
+	expect(qp, 3, 0);
+	assert_int_equal(ds_move_begin(&table, &m, qp, 1, 0), 0);
+	*word |= DS_WORD_WRITER;
+	assert_int_equal(ds_move_copy(&table, &m), 0);
+	assert_int_equal(ds_move_commit(&table, &m), -EAGAIN);
+	*word &= ~DS_WORD_WRITER;
+	assert_int_equal(ds_move_copy(&table, &m), 0);
+	*word |= DS_WORD_WRITER;
+	assert_int_equal(ds_move_commit(&table, &m), -EAGAIN);
+	*word &= ~DS_WORD_WRITER;
+	assert_int_equal(ds_move_commit(&table, &m), 0);
+	expect(qp, 1, 0);
+}
+
 static void there_and_back(void **state)
 {
 	u32 qp = create(DS_TOKEN_QP, 11), pd = create(DS_TOKEN_PD, 12), mr = create(DS_TOKEN_MR, 13), i;
+	u32 beside = create(DS_TOKEN_PD, 14);	/* its home is behind the other one's */
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(ways); i++) {
@@ -185,6 +233,7 @@ static void there_and_back(void **state)
 		assert_int_equal(read_token(qp).qp.number, 11);
 		assert_int_equal(read_token(pd).pd.number, 12);
 		assert_int_equal(read_token(mr).mr.rkey, 13);
+		assert_int_equal(read_token(beside).pd.number, 14);
 		assert_int_equal(read_token(pd).tier, ways[i].to);
 		assert_int_equal(read_token(mr).slot, ways[i].to == 3 ? 0 : 1);
 		assert_int_equal(ds_word_uses(word_of(pd)), 0);
@@ -219,11 +268,60 @@ static void written_where_it_is(void **state)
 		expect(qp, ways[i].to, posted);
 		assert_int_equal(read_token(qp).qp.state, 3 + i % 2);
 		assert_int_equal(read_token(qp).qp.number, 1);
+		assert_int_equal(read_token(qp).qp.scq, 2);	/* beside what came round */
 		carry(qp, 3, 0);
 		expect(qp, 3, posted);
 	}
 	ds_token_revoke(&table, qp, &waiter);
 	assert_int_equal(ds_token_add_posted(&table, qp, 1), -ESTALE);
+	ds_token_revoke(&table, mr, &waiter);
+	assert_int_equal(ds_token_add_posted(&table, mr, 1), -ESTALE);
+}
+
+static u32 moved_from, moved_to, moved_bytes, moves;
+
+static void note_moved(u32 token, u32 from, u32 to, u32 bytes)
+{
+	(void)token;
+	moved_from = from;
+	moved_to = to;
+	moved_bytes = bytes;
+	moves++;
+}
+
+static void expect_moved(u32 token, u32 from, u32 to, u32 bytes)
+{
+	struct ds_move m;
+
+	carry(token, from, 0);
+	moves = 0;
+	set_out(&m, token, to, 1);
+	assert_int_equal(ds_move_copy(&table, &m), 0);
+	ds_move_abort(&table, &m);
+	assert_int_equal(moves, 1);
+	assert_true(moved_from == from && moved_to == from && moved_bytes == 0);
+	carry(token, to, 1);
+	assert_int_equal(moves, 2);
+	assert_true(moved_from == from && moved_to == to && moved_bytes == bytes);
+	carry(token, 3, 0);
+}
+
+/* Who wants to know hears of each move once: both words go up, home only what is newer than there. */
+static void moves_are_told(void **state)
+{
+	u32 qp = create(DS_TOKEN_QP, 1), pd = create(DS_TOKEN_PD, 2), i;
+
+	(void)state;
+	table.moved = note_moved;
+	for (i = 0; i < ARRAY_SIZE(ways); i++) {
+		expect_moved(qp, ways[i].from, ways[i].to, ways[i].to == 3 ? 0 : 16);
+		expect_moved(pd, ways[i].from, ways[i].to, ways[i].to == 3 ? 0 : 8);
+		if (ways[i].from == 3)
+			continue;
+		carry(qp, ways[i].from, 0);
+		assert_int_equal(ds_token_add_posted(&table, qp, 1), 0);
+		expect_moved(qp, ways[i].from, ways[i].to, ways[i].to == 3 ? 8 : 16);
+	}
 }
 
 /* Each way: a write after the copy is found by the commit, and not lost. */
@@ -421,8 +519,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(tier_limits),
 		cmocka_unit_test_setup_teardown(bad_moves, setup, teardown),
+		cmocka_unit_test_setup_teardown(too_many_uses, setup, teardown),
+		cmocka_unit_test_setup_teardown(being_written_to, setup, teardown),
 		cmocka_unit_test_setup_teardown(there_and_back, setup, teardown),
 		cmocka_unit_test_setup_teardown(written_where_it_is, setup, teardown),
+		cmocka_unit_test_setup_teardown(moves_are_told, setup, teardown),
 		cmocka_unit_test_setup_teardown(written_on_its_way, setup, teardown),
 		cmocka_unit_test_setup_teardown(version_comes_round, setup, teardown),
 		cmocka_unit_test_setup_teardown(blocking, setup, teardown),

@@ -291,6 +291,13 @@ static void any_content(void **state)
 	assert_int_not_equal(unpacked, 0);
 	assert_int_not_equal(refused, 0);
 	assert_int_equal(ds_token_unpack(&(struct ds_token_pack){ 0, 0 }, &wide, &d), -EPROTO);
+	/* Where somebody found it before is not part of what it says. */
+	wide.tier = 2;
+	wide.slot = 7;
+	assert_int_equal(ds_token_unpack(&(struct ds_token_pack){ (u64)(DS_TOKEN_CQ | 3 << 2) << 32, 0 },
+					 &wide, &d), 0);
+	assert_int_equal(d.tier, 0);
+	assert_int_equal(d.slot, 0);
 }
 
 static void pages_of_a_region(void **state)

@@ -114,20 +114,21 @@ static void counts_are_halved_however_short_the_interval(void **state)
 	stop();
 }
 
-/* Who comes to the place of another one was not used as long ago as that. */
+/* Who comes to the place of another one was not used as long ago as that, but as often. */
 static void another_one_is_used_now(void **state)
 {
 	u32 i, slot;
 
 	(void)state;
 	start(16, DS_POLICY_LITERAL_001, KEYS);
-	for (i = 0; i < DS_POLICY_PROMOTE_TO_L1_THRESHOLD; i++)
+	for (i = 0; i <= DS_POLICY_PROMOTE_TO_L1_THRESHOLD; i++)
 		use(1);
 	slot = slot_of[1];
 	assert_int_not_equal(slot, DS_POLICY_NONE);
 	ns_pass(1000000000);
 	ds_policy_rekey(&policy, slot, 2);
 	assert_int_equal(policy.slots[slot].link & DS_POLICY_TIME, policy.base->now);
+	assert_int_equal(policy.slots[slot].heat, DS_POLICY_PROMOTE_TO_L1_THRESHOLD + 1);
 	stop();
 }
 
@@ -316,6 +317,11 @@ static void capacity_implies_the_highest_threshold(void **state)
 		heat_up(32, heat);
 		assert_int_equal(policy.base->fit, min(2u << ilog2(heat), 128u));
 	}
+	/* Who has left a slot is not counted for it. */
+	policy.slots[slot_of[1]].heat = 200;
+	assert_int_equal(ds_policy_forget(&policy, slot_of[1]), 0);
+	heat_up(32, 200);
+	assert_int_equal(policy.base->fit, 1);
 	stop();
 }
 
@@ -333,8 +339,10 @@ static void thresholds_follow_the_load(void **state)
 		assert_int_equal(interval(950, 300, 100, 900), 1);
 	/* Saturated, and L2 of no use: up, to what fills L1, within ten intervals. */
 	policy.base->fit = 128;
+	assert_int_equal(interval(900, 300, 500, 900), 1);
+	assert_int_equal(interval(899, 300, 499, 900), 1);
 	for (i = 1; i <= 10; i++)
-		assert_int_equal(interval(950, 300, 100, 900), i < 7 ? 1 << i : 128);
+		assert_int_equal(interval(900, 300, 499, 900), i < 7 ? 1 << i : 128);
 	assert_int_equal(policy.base->params.promote_to_l2_threshold, 16);
 	/* Between the bands nothing moves. */
 	for (i = 0; i < 20; i++)

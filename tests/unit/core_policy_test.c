@@ -165,6 +165,11 @@ static void sketch_counts_and_ages(void **state)
 	assert_int_equal(ds_sketch_count(&s, ds_policy_hash(1)), 127);
 	ds_sketch_lower(&s, ds_policy_hash(1));
 	assert_int_equal(ds_sketch_count(&s, ds_policy_hash(1)), 63);
+	/* What another one has more stays. */
+	*ds_sketch_counter(&s, ds_policy_hash(1), 2) = 100;
+	ds_sketch_lower(&s, ds_policy_hash(1));
+	assert_int_equal(ds_sketch_count(&s, ds_policy_hash(1)), 31);
+	assert_int_equal(*ds_sketch_counter(&s, ds_policy_hash(1), 2), 100);
 	ds_sketch_destroy(&s);
 }
 
@@ -308,6 +313,31 @@ static void lost_slots_are_counted(void **state)
 			for (lost = 0, slot = 0; slot < 500; slot++)
 				lost += !ds_policy_used(&policy, slot);
 			assert_int_equal(policy.forgotten, lost);
+		}
+		stop();
+	}
+}
+
+/* The shadow hears of a slot's hits if its key is in the sample, whoever was there before. */
+static void another_key_in_a_slot(void **state)
+{
+	u32 mode, key, slot;
+
+	(void)state;
+	for (mode = 0; mode < DS_POLICY_MODES; mode++) {
+		start(64, mode, KEYS);
+		policy.sampled = 0x80000000;
+		if (policy.base)
+			policy.base->params.promote_to_l1_threshold = 1;
+		use(0);
+		slot = slot_of[0];
+		assert_int_equal(ds_policy_pin(&policy, slot, true), 0);
+		for (key = 1; key < KEYS; key++) {
+			ds_policy_rekey(&policy, slot, key);
+			assert_int_equal(ds_policy_key(&policy, slot), key);
+			assert_int_equal(!!(policy.slots[slot].link & DS_SLOT_SAMPLED),
+					 ds_policy_is_sampled(&policy, ds_policy_hash(key)));
+			assert_true(policy.slots[slot].key_high & DS_SLOT_PINNED);
 		}
 		stop();
 	}
@@ -458,6 +488,7 @@ int main(void)
 		TEST(all_pinned),
 		TEST(unpinned_are_as_before),
 		TEST(forgotten_slots_are_taken),
+		TEST(another_key_in_a_slot),
 		TEST(sound_after_each_call),
 		TEST(sound_when_large),
 		TEST(lost_slots_are_counted),

@@ -146,6 +146,7 @@ static void a_domain_keeps(void **state)
 			use(i);
 	check_all(in);
 	assert_int_equal(in[1], CAPACITY);
+	assert_int_equal(cache.policy.pinned, 0);	/* and keep none of them */
 	stop_domains(pds);
 }
 
@@ -215,10 +216,52 @@ static void pinned_ones_are_in_no_way(void **state)
 	use(1 + 40 * DOMAINS);
 	assert_int_equal(tier_of(1), 1);
 	assert_int_equal(tier_of(1 + 39 * DOMAINS), 2);
+	assert_int_equal(ds_cache_partition(&cache, 101, 1, 4), 0);
+	for (i = 41; i < 44; i++)
+		use(1 + i * DOMAINS);
 	end(tokens[1 + DOMAINS]);
 	tokens[1 + DOMAINS] = create(1 + DOMAINS);
 	assert_int_equal(share->used, 3);
+	for (i = 50; i < 60; i++) {
+		use(1 + i * DOMAINS);
+		assert_int_equal(tier_of(1 + i * DOMAINS), 1);
+		assert_int_equal(share->used, 4);
+	}
+	for (i = 57; i < 60; i++)	/* the newest, beside the one that is pinned */
+		assert_int_equal(tier_of(1 + i * DOMAINS), 1);
+	assert_int_equal(tier_of(1 + 2 * DOMAINS), 1);
 	check_all(in);
+	stop_domains(pds);
+}
+
+/* Who comes to the slot of a pinned one that has ended is not pinned. */
+static void after_a_pinned_one(void **state)
+{
+	u32 i, slot, pds[DOMAINS], in[4];
+
+	(void)state;
+	start_domains(pds);
+	assert_int_equal(ds_shares_prepare(&cache.shares), 0);
+	for (i = 0; i < CAPACITY; i++)	/* L1 is full of others */
+		use(i * DOMAINS);
+	assert_int_equal(ds_cache_partition(&cache, 101, 1, 3), 0);
+	for (i = 0; i < 3; i++)
+		use(1 + i * DOMAINS);
+	assert_int_equal(ds_cache_pin(&cache, tokens[1 + DOMAINS], true), 0);
+	slot = ds_word_slot(word_of(tokens[1 + DOMAINS]));
+	end(tokens[1 + DOMAINS]);
+	tokens[1 + DOMAINS] = create(1 + DOMAINS);
+	use(1 + 3 * DOMAINS);
+	assert_int_equal(ds_word_slot(word_of(tokens[1 + 3 * DOMAINS])), slot);
+	for (i = 4; i < 20; i++) {
+		use(1 + i * DOMAINS);
+		assert_int_equal(cache.shares.of[0].used, 3);
+		assert_int_equal(tier_of(1 + i * DOMAINS), 1);
+		assert_int_equal(tier_of(1 + (i - 1) * DOMAINS), 1);
+		assert_int_not_equal(tier_of(1 + (i - 3) * DOMAINS), 1);
+	}
+	check_all(in);
+	assert_int_equal(in[1], CAPACITY);
 	stop_domains(pds);
 }
 
@@ -263,6 +306,63 @@ static void a_domain_at_once(void **state)
 		assert_int_equal(of[2], before);
 		assert_int_equal(cache.shares.of[0].used, used);
 	}
+	stop_domains(pds);
+}
+
+/* Also one that its domain no longer keeps by the time that it comes is nobody else's before. */
+static void a_place_is_promised(void **state)
+{
+	struct ds_cache_change a, b;
+	u32 i, slot, pds[DOMAINS], in[4];
+
+	(void)state;
+	start_domains(pds);
+	assert_int_equal(ds_shares_prepare(&cache.shares), 0);
+	assert_int_equal(ds_cache_partition(&cache, 101, 1, 3), 0);
+	for (i = 0; i < TOKENS; i += DOMAINS)
+		use(i);
+	assert_int_equal(ds_cache_miss_begin(&cache, tokens[1], &a), 0);
+	assert_int_equal(ds_cache_miss_begin(&cache, tokens[1 + DOMAINS], &b), 0);
+	slot = a.moves[a.count - 1].move.slot;
+	for (i = 0; i < TOKENS; i += DOMAINS) {
+		use(i);
+		assert_int_equal(ds_policy_key(&cache.policy, slot), ds_token_index(tokens[1]));
+	}
+	assert_int_equal(ds_cache_miss_end(&cache, &a), 0);
+	assert_int_equal(ds_cache_miss_end(&cache, &b), 0);
+	assert_int_equal(ds_word_slot(word_of(tokens[1])), slot);
+	check_all(in);
+	stop_domains(pds);
+}
+
+/* By its protection domain, if it has one. */
+static void whose_a_token_is(void **state)
+{
+	struct ds_token_desc d = { .type = DS_TOKEN_MR, .mr.page_shift = 12 };
+	u32 pds[DOMAINS], token;
+
+	(void)state;
+	start_domains(pds);
+	assert_int_equal(ds_share_domain(&cache.table, pds[2]), 102);
+	assert_int_equal(ds_share_domain(&cache.table, tokens[3]), 103);
+	d.mr.pd = ds_token_index(pds[1]);
+	assert_int_equal(ds_token_create(&cache.table, &d, &token), 0);
+	assert_int_equal(ds_share_domain(&cache.table, token), 101);
+	end(token);
+	assert_int_equal(ds_share_domain(&cache.table, token), DS_SHARE_NONE);
+	d.mr.pd = DS_TOKEN_NONE;
+	assert_int_equal(ds_token_create(&cache.table, &d, &token), 0);
+	assert_int_equal(ds_share_domain(&cache.table, token), DS_SHARE_NONE);
+	end(token);
+	d = (struct ds_token_desc){ .type = DS_TOKEN_QP, .qp.pd = ds_token_index(tokens[7]) };
+	assert_int_equal(ds_token_create(&cache.table, &d, &token), 0);	/* that is no PD */
+	assert_int_equal(ds_share_domain(&cache.table, token), DS_SHARE_NONE);
+	end(token);
+	d = (struct ds_token_desc){ .type = DS_TOKEN_CQ, .cq.number = 101 };
+	assert_int_equal(ds_token_create(&cache.table, &d, &token), 0);
+	assert_int_equal(ds_share_domain(&cache.table, token), DS_SHARE_NONE);
+	end(token);
+	assert_int_equal(ds_word_uses(word_of(pds[1])), 0);
 	stop_domains(pds);
 }
 
@@ -361,6 +461,49 @@ static void who_cannot_go(void **state)
 	stop_domains(pds);
 }
 
+static void hold(u32 i, bool hold)
+{
+	u32 n;
+
+	for (n = 0; n < DS_WORD_USES_MAX - 1; n++) {
+		if (hold)
+			assert_int_equal(ds_token_hold(&cache.table, tokens[i]), 0);
+		else
+			ds_token_put(&cache.table, tokens[i]);
+	}
+}
+
+/* The oldest has too many uses: it stays where it is, and the next one goes with the next step. */
+static void the_oldest_is_in_use(void **state)
+{
+	u32 pds[DOMAINS], in[4];
+	struct ds_share *share;
+
+	(void)state;
+	start_domains(pds);
+	assert_int_equal(ds_shares_prepare(&cache.shares), 0);
+	assert_int_equal(ds_cache_partition(&cache, 101, 0, 3), 0);
+	share = ds_share_find(&cache.shares, 101);
+	use(1);
+	use(1 + DOMAINS);
+	use(1 + 2 * DOMAINS);
+	hold(1, true);
+	assert_int_equal(ds_cache_partition(&cache, 101, 0, 1), 0);
+	assert_int_equal(tick(1), 0);
+	assert_int_equal(share->used, 3);
+	assert_int_equal(cache.table.l2.used, 0);
+	assert_int_equal(tick(1), 1);
+	assert_int_equal(tier_of(1 + DOMAINS), 2);
+	assert_int_equal(tick(1), 1);
+	assert_int_equal(tier_of(1 + 2 * DOMAINS), 2);
+	assert_int_equal(tick(100), 0);
+	assert_int_equal(tier_of(1), 1);
+	assert_int_equal(share->used, 1);
+	hold(1, false);
+	check_all(in);
+	stop_domains(pds);
+}
+
 /* Who could not leave, while its domain's share became smaller, is not counted to it again. */
 static void who_stays_after_all(void **state)
 {
@@ -425,9 +568,13 @@ int main(void)
 		TEST(a_domain_keeps),
 		TEST(a_domain_has_no_more),
 		TEST(pinned_ones_are_in_no_way),
+		TEST(after_a_pinned_one),
 		TEST(a_domain_at_once),
+		TEST(a_place_is_promised),
+		TEST(whose_a_token_is),
 		TEST(a_domain_gets_less),
 		TEST(who_cannot_go),
+		TEST(the_oldest_is_in_use),
 		TEST(who_stays_after_all),
 		TEST(who_is_on_his_way),
 	};

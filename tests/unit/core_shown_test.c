@@ -94,6 +94,29 @@ static void hints(void **state)
 	assert_int_equal(find(other), DS_L1_NONE);
 }
 
+/* Of those with the same place among the hints the last two are found, however often one is hinted at. */
+static void two_in_a_place(void **state)
+{
+	u32 token, same[3], n = 0;
+	struct ds_token_pack p;
+
+	(void)state;
+	while (n < ARRAY_SIZE(same)) {
+		token = create(n);
+		if (n && ds_l1_hints(&table.l1, ds_l1_hash(token)) !=
+			 ds_l1_hints(&table.l1, ds_l1_hash(same[0])))
+			continue;
+		same[n++] = token;
+		assert_int_equal(ds_move(&table, token, 1, n), 0);
+		ds_l1_hint(&table.l1, token, n);
+		ds_l1_hint(&table.l1, token, n);
+		assert_int_equal(ds_l1_find(&table.l1, token, &p), n);
+		if (n > 1)
+			assert_int_equal(ds_l1_find(&table.l1, same[n - 2], &p), n - 1);
+	}
+	assert_int_equal(ds_l1_find(&table.l1, same[0], &p), DS_L1_NONE);
+}
+
 /* A handle of 0 is no token, though an empty slot shows 0. */
 static void no_handle(void **state)
 {
@@ -280,6 +303,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(hints, setup, teardown),
+		cmocka_unit_test_setup_teardown(two_in_a_place, setup, teardown),
 		cmocka_unit_test_setup_teardown(no_handle, setup, teardown),
 		cmocka_unit_test_setup_teardown(each_step, setup, teardown),
 		cmocka_unit_test_setup_teardown(revoked, setup, teardown),

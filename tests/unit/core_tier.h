@@ -139,7 +139,7 @@ static inline u32 use(u32 i)
 
 /*
  * Each slot has at most one token, who is in a tier by its word is in that slot, nobody is
- * on its way or in use, and L2 knows whose its slots are.
+ * on its way or in use, the policy knows who is in L1, and L2 knows whose its slots are.
  */
 static inline void check_all(u32 in[4])
 {
@@ -158,6 +158,7 @@ static inline void check_all(u32 in[4])
 			assert_int_equal(owner[slot], 0);
 			owner[slot] = tokens[i];
 			assert_int_equal(cache.table.l1.slots[slot].token, tokens[i]);
+			assert_int_equal(ds_policy_key(&cache.policy, slot), ds_token_index(tokens[i]));
 		} else if (tier == 2) {
 			assert_int_equal(ds_l2_slot_of(&cache.table.l2, slot)->token, tokens[i]);
 			assert_int_equal(ds_l2_is_kept(&cache.table.l2, slot),

@@ -96,6 +96,32 @@ static void promotion_past_l2(void **state)
 	}
 }
 
+static bool not_in_l1(const struct ds_cache *c, u32 token, u32 tier)
+{
+	assert_ptr_equal(c, &cache);
+	(void)token;
+	return tier != 1;
+}
+
+/* What is not for L1 is counted for L2 all the same. */
+static void promotion_not_to_l1(void **state)
+{
+	u32 i;
+
+	(void)state;
+	start(DS_POLICY_LITERAL_001, 1);
+	cache.allowed = not_in_l1;
+	for (i = 0; i < DS_POLICY_PROMOTE_TO_L2_THRESHOLD; i++) {
+		assert_int_equal(tier_of(1), 3);
+		use(1);
+	}
+	for (; i < 2 * DS_POLICY_PROMOTE_TO_L1_THRESHOLD; i++) {
+		assert_int_equal(tier_of(1), 2);
+		use(1);
+	}
+	stop();
+}
+
 static void fill_l2(bool pin)
 {
 	u32 i;
@@ -136,6 +162,7 @@ static void promotion_with_all_full(void **state)
 
 	(void)state;
 	start(DS_POLICY_ADAPTIVE_001, 1);
+	assert_non_null(cache.policy.base->both.trials);
 	set_thresholds(2, 2);
 	fill_l2(false);
 	for (i = 0; i < 2 * CAPACITY; i++) {
@@ -252,6 +279,54 @@ static void demotion_default(void **state)
 	stop();
 }
 
+/* A slot that it has left says nothing of where it is: it came back to another one. */
+static void back_in_another_slot(void **state)
+{
+	u32 i, in[4];
+
+	(void)state;
+	start(DS_POLICY_LITERAL_001, 1);
+	set_thresholds(1, 1);
+	use(0);
+	assert_int_equal(ds_word_slot(word_of(tokens[0])), 0);
+	tick(10000000, 100);
+	tick(20000000, 100);
+	assert_int_equal(tier_of(0), 2);
+	use(0);
+	assert_int_equal(ds_word_slot(word_of(tokens[0])), 1);
+	for (i = 1; i < CAPACITY; i++) {
+		use(i);
+		assert_int_equal(tier_of(i), 1);
+		assert_int_equal(tier_of(0), 1);
+	}
+	assert_int_equal(ds_word_slot(word_of(tokens[CAPACITY - 1])), 0);
+	assert_int_equal(cache.moved[1][2], 1);
+	check_all(in);
+	assert_int_equal(in[1], CAPACITY);
+	stop();
+}
+
+/* From L2 after the time that is set. */
+static void demotion_from_l2_as_set(void **state)
+{
+	static const u64 times[] = { 3000000, 40000000 };
+	u64 now = 1 << 30;
+	u32 i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(times); i++) {
+		start(DS_POLICY_LITERAL_001, 1);
+		cache.policy.base->params.demote_from_l2_idle_ns = times[i];
+		fill_l2(false);
+		assert_int_equal(ds_cache_stage(&cache, tokens[0]), 0);	/* in the place of another one */
+		assert_true(cache.table.l2.crowded);
+		assert_int_equal(ds_cache_tick(&cache, now, 0, &no_load, 100), 0);
+		assert_int_equal(ds_cache_tick(&cache, now + times[i] - 1, 0, &no_load, 100), 0);
+		assert_true(ds_cache_tick(&cache, now + times[i], 0, &no_load, 100) > 0);
+		stop();
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -259,10 +334,13 @@ int main(void)
 		TEST(promotion_001),
 		TEST(promotion_without_l2),
 		TEST(promotion_past_l2),
+		TEST(promotion_not_to_l1),
 		TEST(promotion_past_a_full_l2),
 		TEST(promotion_with_all_full),
 		TEST(demotion_001),
 		TEST(demotion_default),
+		TEST(back_in_another_slot),
+		TEST(demotion_from_l2_as_set),
 	};
 
 	return cmocka_run_group_tests_name("core_tier_001", tests, NULL, NULL);

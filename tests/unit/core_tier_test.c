@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The token cache with L2: who is sent where, at once and in two halves; what is pinned; and
- * that each token is what it is wherever it is. core_tier_001_test has the rules of document 001.
+ * The token cache with L2: who is sent where, at once and in two halves, and that each token is
+ * what it is wherever it is. core_tier_stay_test has who stays where it is, core_tier_001_test the
+ * rules of document 001.
  */
 #include "core_tier.h"
 
@@ -97,6 +98,94 @@ static void random_uses(void **state)
 	stop();
 }
 
+/* Who chooses hears of a look as of any other use, in whatever tier. */
+static void a_look_is_a_use(void **state)
+{
+	struct ds_policy_slot *s;
+	struct ds_token_pack p;
+	u8 *recent;
+	u32 i;
+
+	(void)state;
+	start(DS_POLICY_DEFAULT, 1);
+	assert_int_equal(ds_cache_stage(&cache, tokens[1]), 0);
+	assert_int_equal(ds_cache_miss(&cache, tokens[0]), 0);	/* to the slot of which all hints are */
+	assert_int_equal(ds_cache_miss(&cache, tokens[2]), 0);
+	recent = &cache.table.l2.pages[0].recent[ds_word_slot(word_of(tokens[1]))];
+	*recent = 0;
+	assert_int_equal(ds_cache_look(&cache, tokens[1], &p), 2);
+	assert_int_equal(*recent, DS_L2_USED | DS_L2_AWAKE);
+	*recent = 0;
+	assert_int_equal(ds_cache_touch(&cache, tokens[1]), 2);
+	assert_int_equal(*recent, DS_L2_USED | DS_L2_AWAKE);
+	/* The first look in L1 leaves a hint for the others. */
+	s = &cache.policy.slots[ds_word_slot(word_of(tokens[2]))];
+	assert_int_equal(ds_l1_find(&cache.table.l1, tokens[2], &p), DS_L1_NONE);
+	for (i = 1; i <= 3; i++) {
+		assert_int_equal(ds_cache_look(&cache, tokens[2], &p), 1);
+		assert_int_equal(s->heat & DS_POLICY_USES, i);
+		assert_int_not_equal(ds_l1_find(&cache.table.l1, tokens[2], &p), DS_L1_NONE);
+	}
+	assert_int_equal(ds_cache_touch(&cache, tokens[2]), 1);
+	assert_int_equal(s->heat & DS_POLICY_USES, i);
+	assert_int_equal(ds_cache_touch(&cache, tokens[3]), 3);
+	assert_int_equal(ds_cache_touch(&cache, 5), -EBADF);
+	stop();
+}
+
+/* Others have the slots of the revoked by the time that their revoker says that they have left. */
+static void revokers_come_late(void **state)
+{
+	u32 i, slot, in[4], reused[3] = { 0 };
+	u64 words[TOKENS] = { 0 };
+	struct ds_token_desc d;
+
+	(void)state;
+	start(DS_POLICY_DEFAULT, 1);
+	for (i = 0; i < TOKENS; i++)
+		use(i);
+	cache.table.l1.left = NULL;
+	cache.table.l2.left = NULL;
+	for (i = 0; i < TOKENS; i++) {
+		if (tier_of(i) == 3 || i % 5 == 0)
+			continue;
+		words[i] = word_of(tokens[i]);
+		assert_int_equal(ds_token_revoke(&cache.table, tokens[i], NULL), 0);
+	}
+	for (i = 0; i < TOKENS / 4; i++)
+		if (!words[i])
+			use(i);
+	assert_int_equal(cache.moved[1][3], 0);
+	for (i = 0; i < TOKENS; i++) {
+		if (!words[i]) {
+			assert_int_equal(ds_cache_get(&cache, tokens[i], &d), 0);
+			assert_int_equal(d.qp.pd, i % 3 ? 1 : i);
+			ds_token_put(&cache.table, tokens[i]);
+			continue;
+		}
+		slot = ds_word_slot(words[i]);
+		if (ds_word_tier(words[i]) == 1) {
+			reused[1] += cache.table.l1.slots[slot].token != tokens[i];
+			l1_slot_left(&cache.table.l1, slot, tokens[i]);
+		} else {
+			reused[2] += ds_l2_slot_of(&cache.table.l2, slot)->token != tokens[i];
+			l2_slot_left(&cache.table.l2, slot, tokens[i]);
+		}
+		ds_token_free(&cache.table, tokens[i]);
+		tokens[i] = create(i);
+	}
+	assert_true(reused[1] > 0 && reused[2] > 100);
+	cache.table.l1.left = l1_slot_left;
+	cache.table.l2.left = l2_slot_left;
+	check_all(in);
+	for (i = 0; i < TOKENS; i++)
+		use(i);
+	check_all(in);
+	assert_int_equal(in[1], CAPACITY);
+	assert_int_equal(in[2], DS_L2_MIXED_SLOTS);
+	stop();
+}
+
 /* ---- in two halves ---- */
 
 static struct ds_cache_change ch;
@@ -138,6 +227,7 @@ static void expect_move(u32 i, u32 token, u32 from, u32 to)
 static void two_halves(void **state)
 {
 	u32 i, k, who[3], in[4], again;
+	u64 moved[4][4];
 
 	(void)state;
 	start(DS_POLICY_DEFAULT, 1);
@@ -152,12 +242,15 @@ static void two_halves(void **state)
 			assert_int_equal(get(who[k]), ch.moves[k].from);
 			assert_true(ds_word_is_moving(word_of(tokens[who[k]])));
 			assert_int_equal(ds_cache_miss(&cache, tokens[who[k]]), -EBUSY);
+			assert_int_equal(ds_cache_stage(&cache, tokens[who[k]]), -EBUSY);
 			assert_int_equal(ds_cache_pin(&cache, tokens[who[k]], true), -EBUSY);
 			if (again)
 				post(who[k]);
 		}
 		if (again == 2) {
+			memcpy(moved, cache.moved, sizeof(moved));
 			ds_cache_miss_abort(&cache, &ch);
+			assert_memory_equal(moved, cache.moved, sizeof(moved));
 			for (k = 0; k < 3; k++)
 				assert_int_equal(get(who[k]), ch.moves[k].from);
 		} else {
@@ -247,6 +340,36 @@ static void revoked_between(void **state)
 		check_all(in);
 	}
 	stop();
+}
+
+/* Whoever comes until it has ended, and however many, the slot is promised. */
+static void a_slot_is_promised_once(void **state)
+{
+	u32 mode, i, slot, in[4];
+
+	(void)state;
+	for (mode = 0; mode < DS_POLICY_MODES; mode++) {
+		start(mode, 0);
+		if (cache.policy.base)
+			cache.policy.base->params.promote_to_l1_threshold = 1;
+		fill_tiers();
+		assert_int_equal(ds_cache_miss_begin(&cache, tokens[TOKENS - 1], &ch), 0);
+		slot = ch.moves[ch.count - 1].move.slot;
+		for (i = 0; i < TOKENS - 1; i++) {
+			use(i);
+			assert_int_equal(ds_policy_key(&cache.policy, slot),
+					 ds_token_index(tokens[TOKENS - 1]));
+		}
+		assert_int_equal(ds_cache_miss_end(&cache, &ch), 0);
+		assert_int_equal(ds_word_slot(word_of(tokens[TOKENS - 1])), slot);
+		/* And no longer. */
+		for (i = 0; i < TOKENS - 1; i++)
+			use(i);
+		assert_int_equal(tier_of(TOKENS - 1), 3);
+		check_all(in);
+		assert_int_equal(in[1], CAPACITY);
+		stop();
+	}
 }
 
 /* One of the three is written to so often that it stays: those after it do, too. */
@@ -400,180 +523,6 @@ static void stopped_at_each_step(void **state)
 	}
 }
 
-/* ---- who does not go ---- */
-
-static void hold_all(u32 tier, bool hold)
-{
-	u32 i, n;
-
-	for (i = 0; i < TOKENS; i++)
-		for (n = 0; tier_of(i) == tier && n < DS_WORD_USES_MAX - 1; n++) {
-			if (hold)
-				assert_int_equal(ds_token_hold(&cache.table, tokens[i]), 0);
-			else
-				ds_token_put(&cache.table, tokens[i]);
-		}
-}
-
-/* Nobody in L2 can leave it: it counts as full, and L1 and the home do without. */
-static void l2_cannot_go(void **state)
-{
-	u32 i, in[4];
-	u64 home;
-
-	(void)state;
-	start(DS_POLICY_DEFAULT, 1);
-	for (i = 0; i < TOKENS; i++)
-		use(i);
-	home = cache.moved[1][3];
-	hold_all(2, true);
-	for (i = 0; i < TOKENS; i++)
-		if (tier_of(i) == 3)
-			use(i);
-	assert_true(cache.moved[1][3] > home + 100);
-	hold_all(2, false);
-	check_all(in);
-	assert_int_equal(in[1], CAPACITY);
-	assert_int_equal(in[2], DS_L2_MIXED_SLOTS);
-	stop();
-}
-
-/* Nobody in L1: its slots are lost for as long, and L2 is not. */
-static void l1_cannot_go(void **state)
-{
-	u32 i, in[4];
-
-	(void)state;
-	start(DS_POLICY_DEFAULT, 1);
-	for (i = 0; i < 1000; i++)
-		use(i);
-	hold_all(1, true);
-	for (i = 0; i < TOKENS; i++)
-		if (tier_of(i) != 1)
-			assert_int_not_equal(ds_cache_miss(&cache, tokens[i]), 0);
-	hold_all(1, false);
-	check_all(in);
-	assert_int_equal(in[1], CAPACITY);
-	for (i = 0; i < TOKENS; i++)
-		use(i);
-	check_all(in);
-	assert_int_equal(in[2], DS_L2_MIXED_SLOTS);
-	stop();
-}
-
-/* Who was to leave and did not may be pinned: others leave in its place. */
-static void pinned_after_all(void **state)
-{
-	struct ds_cache_change ch;
-	u32 i, in[4], victim = 0;
-
-	(void)state;
-	start(DS_POLICY_DEFAULT, 0);
-	for (i = 0; i < 1000; i++)
-		use(i);
-	for (i = 1000; i < 2000 && !victim; i++) {
-		if (ds_cache_miss_begin(&cache, tokens[i], &ch))
-			continue;
-		victim = ch.moves[0].move.token;
-		assert_int_not_equal(victim, tokens[i]);
-		ds_cache_miss_abort(&cache, &ch);
-	}
-	assert_int_equal(tier_of(number_of(victim)), 1);
-	assert_int_equal(ds_cache_pin(&cache, victim, true), 0);
-	for (i = 2000; i < TOKENS; i++)
-		assert_int_not_equal(ds_cache_miss(&cache, tokens[i]), -EPERM);
-	assert_int_equal(tier_of(number_of(victim)), 1);
-	check_all(in);
-	assert_int_equal(in[1], CAPACITY);
-	assert_int_equal(ds_cache_pin(&cache, victim, false), 0);
-	stop();
-}
-
-static void pinned(void **state)
-{
-	u32 i, in[4], l1[CAPACITY], n = 0;
-
-	(void)state;
-	start(DS_POLICY_DEFAULT, 1);
-	for (i = 0; i < 1000; i++)
-		use(i);
-	assert_int_equal(ds_cache_pin(&cache, tokens[0] + 12345 * DS_TOKEN_PAGE, true), -EBADF);
-	assert_int_equal(ds_cache_pin(&cache, tokens[2999], true), 0);	/* at home */
-	assert_int_equal(ds_cache_miss(&cache, tokens[2999]), -EPERM);
-	assert_int_equal(ds_cache_pin(&cache, tokens[2999], true), 0);
-	for (i = 0; i < 1000; i++) {
-		if (tier_of(i) == 1)
-			l1[n++] = i;
-		if (tier_of(i) == 1 || i % 2)
-			assert_int_equal(ds_cache_pin(&cache, tokens[i], true), 0);
-	}
-	assert_int_equal(n, CAPACITY);
-	check_all(in);
-	for (i = 0; i < TOKENS; i++)	/* all of L1 is pinned: it is refused, and all go to L2 */
-		if (tier_of(i) == 3)
-			assert_int_equal(ds_cache_miss(&cache, tokens[i]),
-					 word_of(tokens[i]) & DS_WORD_PINNED ? -EPERM : -ENOSPC);
-	check_all(in);
-	for (i = 0; i < CAPACITY; i++)
-		assert_int_equal(tier_of(l1[i]), 1);
-	for (i = 0, n = 0; i < 1000; i++)
-		n += i % 2 && tier_of(i) == 2;
-	assert_true(n > 200);
-	assert_int_equal(tier_of(2999), 3);
-	/* One is let go, and that is where the next one comes. */
-	assert_int_equal(ds_cache_pin(&cache, tokens[l1[7]], false), 0);
-	for (i = 0; i < 100; i++)
-		use(1500 + i);
-	assert_int_not_equal(tier_of(l1[7]), 1);
-	/* What is pinned is revoked as any other, and its place is given on. */
-	for (i = 0; i < TOKENS; i++) {
-		if (word_of(tokens[i]) & DS_WORD_PINNED) {
-			end(tokens[i]);
-			tokens[i] = create(i);
-		}
-	}
-	for (i = 0; i < TOKENS; i++)
-		use(i);
-	check_all(in);
-	assert_int_equal(in[1], CAPACITY);
-	assert_int_equal(in[2], DS_L2_MIXED_SLOTS);
-	stop();
-}
-
-/* As many as may be, of L1 only; who is unpinned or revoked makes room. */
-static void pins_have_a_limit(void **state)
-{
-	u32 i, in[4], l1[CAPACITY], n = 0, home = 2999;
-
-	(void)state;
-	start(DS_POLICY_DEFAULT, 1);
-	cache.pins_max = 3;
-	for (i = 0; i < 1000; i++)
-		use(i);
-	for (i = 0; i < 1000; i++)
-		if (tier_of(i) == 1)
-			l1[n++] = i;
-	for (i = 0; i < 3; i++)
-		assert_int_equal(ds_cache_pin(&cache, tokens[l1[i]], true), 0);
-	assert_int_equal(ds_cache_pin(&cache, tokens[l1[0]], true), 0);
-	assert_int_equal(ds_cache_pin(&cache, tokens[l1[3]], true), -EDQUOT);
-	assert_int_equal(ds_cache_pin(&cache, tokens[home], true), 0);
-	assert_int_equal(ds_cache_pin(&cache, tokens[home], false), 0);
-	assert_int_equal(ds_cache_pin(&cache, tokens[l1[0]], false), 0);
-	assert_int_equal(ds_cache_pin(&cache, tokens[l1[0]], false), 0);
-	assert_int_equal(ds_cache_pin(&cache, tokens[l1[3]], true), 0);
-	assert_int_equal(ds_cache_pin(&cache, tokens[l1[0]], true), -EDQUOT);
-	for (i = 1; i < 6; i += 4) {	/* only the first one is pinned */
-		end(tokens[l1[i]]);
-		tokens[l1[i]] = create(l1[i]);
-	}
-	assert_int_equal(ds_cache_pin(&cache, tokens[l1[0]], true), 0);
-	assert_int_equal(ds_cache_pin(&cache, tokens[l1[6]], true), -EDQUOT);
-	assert_int_equal(cache.pins, 3);
-	check_all(in);
-	stop();
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -581,16 +530,14 @@ int main(void)
 		TEST(down_the_tiers),
 		TEST(without_l2),
 		TEST(random_uses),
+		TEST(a_look_is_a_use),
+		TEST(revokers_come_late),
 		TEST(two_halves),
 		TEST(revoked_between),
+		TEST(a_slot_is_promised_once),
 		TEST(spoiled_between),
 		TEST(many_at_once),
 		TEST(stopped_at_each_step),
-		TEST(l2_cannot_go),
-		TEST(l1_cannot_go),
-		TEST(pinned_after_all),
-		TEST(pinned),
-		TEST(pins_have_a_limit),
 	};
 
 	return cmocka_run_group_tests_name("core_tier", tests, NULL, NULL);

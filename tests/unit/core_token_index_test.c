@@ -190,6 +190,51 @@ static void no_index(void **state)
 	assert_int_equal(token, next_gen(last));
 }
 
+static u32 create_wide(u32 key)
+{
+	struct ds_token_desc d = wide_desc(DS_TOKEN_CQ, key);
+	u32 token;
+
+	assert_int_equal(ds_token_create(&table, &d, &token), 0);
+	return token;
+}
+
+static void create_one_wide(void)
+{
+	create_wide(7);
+}
+
+/* The same with what wide ones need: their table, and a page of records. */
+static void another_wide_one_was_faster(void **state)
+{
+	(void)state;
+	during_alloc = create_one_wide;
+	create_wide(1);
+	assert_int_equal(table.wide.used, 2);
+	table.wide.used = DS_WIDE_PAGE;
+	during_alloc = create_one_wide;
+	create_wide(2);
+	assert_int_equal(table.wide.used, DS_WIDE_PAGE + 2);
+	assert_int_equal(table.wide.live, 4);
+}
+
+/* The last record, likewise. */
+static void no_record(void **state)
+{
+	struct ds_token_desc d = wide_desc(DS_TOKEN_CQ, 1);
+	u32 last, token;
+
+	(void)state;
+	create_wide(1);
+	table.wide.used = DS_WIDE_MAX - 1;
+	last = create_wide(2);
+	assert_int_equal(ds_token_create(&table, &d, &token), -ENOSPC);
+	assert_int_equal(ds_token_count(&table), 2);
+	end(last);
+	create_wide(3);
+	assert_int_equal(table.wide.used, DS_WIDE_MAX);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -202,6 +247,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(no_memory, setup, teardown),
 		cmocka_unit_test_setup_teardown(another_creator_was_faster, setup, teardown),
 		cmocka_unit_test_setup_teardown(no_index, setup, teardown),
+		cmocka_unit_test_setup_teardown(another_wide_one_was_faster, setup, teardown),
+		cmocka_unit_test_setup_teardown(no_record, setup, teardown),
 	};
 
 	return cmocka_run_group_tests_name("core_token_index", tests, NULL, NULL);

@@ -19,7 +19,7 @@
 #include <stdio.h>
 #include <cmocka.h>
 
-#include "tokencache/token.h"
+#include "tokencache/table.h"
 
 enum { OWNERS = 2, USERS = 3, OBJECTS = 8, ROUNDS = 4000, PER_OWNER = OBJECTS / OWNERS };
 
@@ -228,10 +228,53 @@ static void users_against_owners(void **state)
 	assert_int_equal(ds_token_table_destroy(&table), 0);
 }
 
+static u32 written;
+static int revoke_ret;
+static bool revoked;
+
+static void *revoker(void *arg)
+{
+	struct waiter *w = arg;
+
+	revoke_ret = ds_token_revoke(&table, written, &w->idle);
+	WRITE_ONCE(revoked, true);
+	return NULL;
+}
+
+/* Who writes to a token would write over the waiter of its revoker, who waits for that. */
+static void revoked_while_written_to(void **state)
+{
+	struct ds_token_desc d = desc_of(DS_TOKEN_QP);
+	struct waiter w = { .idle.done = wake };
+	pthread_t thread;
+	u64 *word, seen;
+	u32 i;
+
+	(void)state;
+	assert_int_equal(ds_token_table_init(&table, OBJECTS), 0);
+	assert_int_equal(ds_token_create(&table, &d, &written), 0);
+	word = ds_token_word(&table, written);
+	seen = READ_ONCE(*word);
+	assert_true(ds_cmpxchg64(word, seen, seen | DS_WORD_WRITER) == seen);
+	assert_int_equal(pthread_create(&thread, NULL, revoker, &w), 0);
+	for (i = 0; i < 1000; i++) {
+		sched_yield();
+		assert_false(READ_ONCE(revoked));
+		assert_int_equal(ds_word_check(READ_ONCE(*word), written), 0);
+	}
+	assert_true(ds_cmpxchg64(word, seen | DS_WORD_WRITER, seen) == (seen | DS_WORD_WRITER));
+	pthread_join(thread, NULL);
+	assert_int_equal(revoke_ret, 0);
+	assert_int_equal(ds_word_state(READ_ONCE(*word)), DS_TOKEN_REVOKED);
+	ds_token_free(&table, written);
+	assert_int_equal(ds_token_table_destroy(&table), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(users_against_owners),
+		cmocka_unit_test(revoked_while_written_to),
 	};
 
 	return cmocka_run_group_tests_name("core_token_race", tests, NULL, NULL);

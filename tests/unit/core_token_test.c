@@ -147,6 +147,13 @@ static void each_type(void **state)
 	for (type = 0; type < DS_TOKEN_TYPES; type++)
 		end(other[type]);
 	assert_int_equal(table.wide.live, 0);
+	/* Their records are used again, all of them. */
+	for (key = 0; key <= DS_TOKEN_TYPES; key++) {
+		d = wide_desc(DS_TOKEN_MR, key);
+		assert_int_equal(ds_token_create(&table, &d, &token), 0);
+		expect(token, d);
+	}
+	assert_int_equal(table.wide.used, DS_TOKEN_TYPES + 1);
 }
 
 static void where_it_is(void **state)
@@ -203,6 +210,7 @@ static void wrong_time(void **state)
 	ds_token_put(&table, token);		/* once too often */
 	assert_int_equal(idle_calls, 1);
 	ds_token_free(&table, next_gen(token));
+	ds_token_free(&table, token ^ (DS_TOKEN_MR ^ DS_TOKEN_QP) << DS_TOKEN_TYPE_OFF);
 	assert_int_equal(ds_token_count(&table), 1);
 	ds_token_free(&table, token);
 	ds_token_free(&table, token);		/* twice */

@@ -239,6 +239,27 @@ static void who_is_in(void **state)
 	ds_trials_access(&t, 16 << 8, 5, 0);
 	for (i = 0; i < 16; i++)
 		assert_int_not_equal(t.trials[low].tags[i], 7);
+	/* Each hit is a use, to 255. */
+	for (i = 0; i < 300; i++) {
+		ds_trials_access(&t, 3 << 8, 5, 0);
+		assert_int_equal(t.trials[low].tags[15], 3);
+		assert_int_equal(t.trials[low].heats[15], min(7 + i, 255u));
+	}
+	ds_trials_destroy(&t);
+}
+
+/* However long an interval is: before a counter has no more room, half is forgotten. */
+static void counters_do_not_overflow(void **state)
+{
+	struct ds_trials t;
+
+	(void)state;
+	assert_int_equal(ds_trials_init(&t, CAPACITY, ~0u, true), 0);
+	t.missed = 0x0ffffffe;
+	ds_trials_access(&t, 1 << 8, 1, 0);
+	assert_int_equal(t.missed, 0x0fffffff);
+	ds_trials_access(&t, 2 << 8, 1, 0);
+	assert_int_equal(t.missed, 0x08000000);
 	ds_trials_destroy(&t);
 }
 
@@ -275,7 +296,12 @@ static void one_is_better_by_a_band(void **state)
 	assert_true(ds_trials_is_worse(&t, 5, 0));
 	t.missed = t.hits = 2400;
 	t.trials[6].lead = 111;
+	t.trials[6].apart = 130;
+	t.trials[5].apart = 102;
 	ds_trials_use(&t, 6);
+	assert_int_equal(t.trials[6].apart, 0);
+	assert_int_equal(t.trials[5].apart, 232);	/* at most */
+	assert_int_equal(t.trials[0].apart, 130);
 	assert_int_equal(t.missed, 2289);
 	assert_int_equal(t.trials[0].lead, -111);
 	assert_int_equal(t.trials[5].lead, -10);
@@ -346,6 +372,7 @@ int main(void)
 		TEST(memory_runs_out),
 		TEST(index_of_any_threshold),
 		TEST(who_is_in),
+		TEST(counters_do_not_overflow),
 		TEST(one_is_better_by_a_band),
 		TEST(what_has_stood_long_stays),
 		TEST(raising_takes_less_than_lowering),

@@ -9,17 +9,30 @@ static void begin_mode(u32 mode)
 	assert_int_equal(ds_cache_init(&cache, TOKENS, CAPACITY, mode, 0, DS_L2_ANYWHERE), 0);
 }
 
-static void names(void **state)
+/* docs/tokencache.md */
+static void names_and_ranges(void **state)
 {
-	static const char *const of_001[DS_TUNE_PARAMS] = {
-		"PROMOTE_TO_L1_THRESHOLD", "PROMOTE_TO_L2_THRESHOLD", "DEMOTE_FROM_L1_IDLE_NS",
-		"DEMOTE_FROM_L2_IDLE_NS", "AGING_INTERVAL", "ALPHA", "HEAT_SAMPLING",
+	static const struct ds_param documented[DS_TUNE_PARAMS] = {
+		{ "PROMOTE_TO_L1_THRESHOLD", 1, 255, 128, false },
+		{ "PROMOTE_TO_L2_THRESHOLD", 1, 255, 16, false },
+		{ "DEMOTE_FROM_L1_IDLE_NS", 1024, 1000000000000, 1000000, false },
+		{ "DEMOTE_FROM_L2_IDLE_NS", 1024, 1000000000000, 10000000, false },
+		{ "AGING_INTERVAL", 1, 1ull << 40, 10 * 8192, false },
+		{ "ALPHA", 0, 255, 1, false },
+		{ "HEAT_SAMPLING", 1, 255, 1, false },
 	};
 	u32 i;
 
 	(void)state;
-	for (i = 0; i < DS_TUNE_PARAMS; i++)
-		assert_string_equal(ds_tune_params[i].name, of_001[i]);
+	for (i = 0; i < DS_TUNE_PARAMS; i++) {
+		const struct ds_param *p = &ds_tune_params[i];
+
+		assert_string_equal(p->name, documented[i].name);
+		assert_int_equal(p->least, documented[i].least);
+		assert_int_equal(p->most, documented[i].most);
+		assert_int_equal(p->normal, documented[i].normal);
+		assert_int_equal(p->fixed, documented[i].fixed);
+	}
 }
 
 /* What the document says, but the interval, which is ten uses for a slot. */
@@ -106,7 +119,7 @@ static void they_are_in_force(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(names),
+		TEST(names_and_ranges),
 		TEST(normal_values),
 		TEST(each_within_its_range),
 		TEST(the_default_policy_has_none),
