@@ -2,22 +2,32 @@
 /* Prefetched batch: who waits, for how long, and what each is told. */
 #include "core_batch.h"
 
+/* docs/tokencache.md */
+static const struct ds_param documented[DS_BATCH_PARAMS] = {
+	{ "PREFETCH_BATCH_THRESHOLD", 1, 1024, 64, false },
+	{ "MAX_BATCH", 1, 1024, 256, false },
+	{ "PREFETCH_TIMER_NS", 0, 1000000000, 5000, false },
+	{ "L2_PAGE_PREFETCH_SIZE", 0, 65536, 256, false },
+	{ "PREFETCH_DROP", 0, 1, 0, false },
+	{ "PREFETCH_QUEUE", 1, 65536, 1024, true },
+	{ "PREFETCH_STAGING", 1, 65536, 256, true },
+};
+
 static void parameters(void **state)
 {
-	static const char * const names[] = {	/* of document 001 */
-		"PREFETCH_BATCH_THRESHOLD", "MAX_BATCH", "L2_PAGE_PREFETCH_SIZE",
-	};
 	u64 params[DS_BATCH_PARAMS];
-	u32 i, n, found = 0;
+	u32 i;
 
 	(void)state;
 	start();
 	for (i = 0; i < DS_BATCH_PARAMS; i++) {
 		const struct ds_param *p = &ds_batch_params[i];
 
-		for (n = 0; n < ARRAY_SIZE(names); n++)
-			found += !strcmp(p->name, names[n]);
-		assert_in_range(p->normal, p->least, p->most);
+		assert_string_equal(p->name, documented[i].name);
+		assert_int_equal(p->least, documented[i].least);
+		assert_int_equal(p->most, documented[i].most);
+		assert_int_equal(p->normal, documented[i].normal);
+		assert_int_equal(p->fixed, documented[i].fixed);
 		assert_int_equal(batch.params[i], p->normal);
 		params[i] = p->normal;
 		assert_int_equal(ds_batch_set(&batch, i, p->most + 1), -EINVAL);
@@ -26,7 +36,6 @@ static void parameters(void **state)
 		assert_int_equal(ds_batch_set(&batch, i, p->least), p->fixed ? -EPERM : 0);
 		assert_int_equal(batch.params[i], p->fixed ? p->normal : p->least);
 	}
-	assert_int_equal(found, ARRAY_SIZE(names));
 	assert_int_equal(ds_batch_set(&batch, DS_BATCH_PARAMS, 1), -EINVAL);
 	finish();
 	for (i = 0; i < DS_BATCH_PARAMS; i++) {
