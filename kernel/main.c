@@ -257,7 +257,6 @@ static int __init ds_init(void)
 	int err;
 
 	ds_node_init();
-	ds_debug_init();
 
 	/*
 	 * Not WQ_MEM_RECLAIM: no memory is freed by way of DS, and the connection
@@ -266,7 +265,7 @@ static int __init ds_init(void)
 	ds_wq = alloc_workqueue("ds", WQ_UNBOUND, 0);
 	if (!ds_wq) {
 		err = -ENOMEM;
-		goto err_debug;
+		goto err_domain;
 	}
 	/*
 	 * Work on ds_wq waits for teardowns. If these were queued there too, enough
@@ -311,8 +310,8 @@ static int __init ds_init(void)
 	if (err)
 		goto err_reboot;
 	/*
-	 * What programs can reach comes last: who has it open holds the module, but a load
-	 * that fails does not ask.
+	 * What programs can open comes behind all that may well fail, as a port in use: who
+	 * has it open holds the module, but a load that fails does not ask.
 	 */
 	err = ds_netlink_init();
 	if (err)
@@ -320,6 +319,7 @@ static int __init ds_init(void)
 	err = ds_chardev_init();
 	if (err)
 		goto err_netlink;
+	ds_debug_init();	/* cannot fail */
 	return 0;
 
 err_netlink:
@@ -352,8 +352,7 @@ err_close_wq:
 	destroy_workqueue(ds_close_wq);
 err_wq:
 	destroy_workqueue(ds_wq);
-err_debug:
-	ds_debug_exit();
+err_domain:
 	ds_domain_exit();
 	return err;
 }

@@ -455,8 +455,7 @@ static const struct ds_command ds_commands[] = {
 				  DS_CMD_RDM_PEER_GET },
 	[DS_CMD_RDM_PEER_DEL] = { ds_rdm_peer_del_cmd, DS_A(IPV4), 0, DS_CMD_RDM_PEER_GET },
 	[DS_CMD_RDM_SELFTEST] = { ds_rdm_selftest_cmd, 0, DS_A(VALUE) },
-	[DS_CMD_TOKEN_SET] = { ds_token_set_cmd, DS_A(NAME) | DS_A(SETTING), DS_A(DOMAIN),
-			       DS_CMD_TOKEN_PARAM_GET },
+	[DS_CMD_TOKEN_SET] = { ds_token_set_cmd, DS_A(NAME) | DS_A(SETTING), DS_A(DOMAIN) },
 	[DS_CMD_TOKEN_IMPORT] = { ds_token_import_cmd, DS_A(DEVICE),
 				  DS_A(OBJECTS) | DS_A(PART) | DS_A(PARTS) },
 	[DS_CMD_TOKEN_FORGET] = { ds_token_forget_cmd, DS_A(DEVICE) },
@@ -534,7 +533,7 @@ static int ds_netlink_doit(struct sk_buff *skb, struct genl_info *info)
 	err = command->run(info);
 	if (command->changes) {
 		ds_netlink_changed(command->changes);
-		ds_netlink_changed(DS_CMD_STAT_GET);	/* of these objects, too */
+		ds_netlink_changed(DS_CMD_STAT_GET);	/* which has rows of these objects */
 	}
 	if (err == -ERESTARTSYS)
 		err = -EINTR;

@@ -168,6 +168,14 @@ static int ds_read_token(struct ds_dump_token *d)
 	return found ? 0 : -ENODEV;	/* it has ended meanwhile, and its device has gone */
 }
 
+/* So that whoever asks is told, though nothing has changed. */
+static void ds_dump_is_incomplete(struct ds_dump *dump)
+{
+	if (!dump->cb->prev_seq)	/* no message has been given yet */
+		dump->cb->prev_seq = ds_netlink_generation(dump->get);
+	ds_netlink_changed(dump->get);
+}
+
 /* @number: 0 for our own tokens, else of the device of which they were imported. */
 static int ds_dump_table(struct ds_dump *dump, u32 number, struct ds_token_table *table)
 {
@@ -183,7 +191,7 @@ static int ds_dump_table(struct ds_dump *dump, u32 number, struct ds_token_table
 		d.token = ds_token_at(table, at - first, &d.word);
 		ret = d.token ? ds_read_token(&d) : -ENOENT;
 		if (ret == -EAGAIN)
-			ds_netlink_changed(DS_CMD_TOKEN_GET);	/* so that this is told */
+			ds_dump_is_incomplete(dump);
 		if (ret)
 			continue;
 		d.wide = ds_token_pack(&d.desc, &narrow);
@@ -450,6 +458,8 @@ int ds_token_set_cmd(struct genl_info *info)
 	if (err) {
 		info->extack->_msg = ds_share_sentence(err);
 		NL_SET_BAD_ATTR(info->extack, setting);
+	} else if (domain) {
+		ds_netlink_changed(DS_CMD_TOKEN_PARAM_GET);	/* a share may have come or gone */
 	}
 	return err;
 }

@@ -10,7 +10,7 @@
  *  types		u8 to u64, s8 to s64, bool, size_t, NULL, __le16 to __le64
  *  byte order		cpu_to_le16() to le64_to_cpu()
  *  shared words	READ_ONCE, WRITE_ONCE, smp_load_acquire, smp_store_release,
- *			ds_cmpxchg64 (returns the old value, orders fully)
+ *			ds_cmpxchg64 (returns the old value; orders fully if that was @old)
  *  spinlock		ds_spin_t, ds_spin_init, ds_spin_lock, ds_spin_unlock
  *  memory		ds_alloc (zeroed, may sleep, NULL if there is none), ds_alloc_node
  *			(in the kernel of that NUMA node, or NULL; -1: the processor's), ds_free,

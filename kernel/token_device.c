@@ -120,10 +120,10 @@ void ds_token_device_del(struct ds_token_device *dev)
 		return;
 	ds_token_devices_lock();
 	RCU_INIT_POINTER(ds_token_devices[dev->number], NULL);
+	ds_netlink_changed(DS_CMD_TOKEN_STAT_GET);
 	ds_token_stats_add(dev, ds_token_past);
 	ds_token_forget(dev);
 	ds_token_devices_unlock();
-	ds_netlink_changed(DS_CMD_TOKEN_STAT_GET);
 	synchronize_rcu();	/* who moved one of its tokens may still count that */
 	free_percpu(dev->counts);
 	kfree(dev);

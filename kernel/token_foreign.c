@@ -227,12 +227,12 @@ void ds_token_foreign_exit(void)
 
 int ds_token_forget(struct ds_token_device *dev)
 {
-	bool any = dev->foreign || dev->coming;
+	bool listed = dev->foreign, any = listed || dev->coming;
 
-	if (dev->foreign)
-		ds_netlink_changed(DS_CMD_TOKEN_GET);
 	ds_token_import_free(dev->foreign);
 	dev->foreign = NULL;
+	if (listed)
+		ds_netlink_changed(DS_CMD_TOKEN_GET);
 	WRITE_ONCE(dev->imported, 0);
 	ds_token_import_drop(dev);
 	return any ? 0 : -ENOENT;

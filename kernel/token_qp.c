@@ -75,11 +75,6 @@ void ds_token_qp_init(struct ds_token_qp *q, const struct ds_token_device *dev)
 	complete_all(&q->told);
 }
 
-int ds_token_qp_add(struct ds_token_qp *q, const struct ds_token_desc *d)
-{
-	return ds_token_add(q->dev, d, &q->token);
-}
-
 void ds_token_qp_end(struct ds_token_qp *q)
 {
 	ds_token_end(q->token);

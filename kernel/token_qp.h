@@ -34,11 +34,13 @@ struct ds_token_qp {
 	struct completion		told;
 };
 
-/* Before anything can happen to the queue pair. */
+/*
+ * Before anything can happen to the queue pair. Who has made its token then sets @token, under the
+ * lock of which all below is called.
+ */
 void ds_token_qp_init(struct ds_token_qp *q, const struct ds_token_device *dev);
 
-/* As ds_token_add() and ds_token_end(). What happened before is not in the token. */
-int ds_token_qp_add(struct ds_token_qp *q, const struct ds_token_desc *d);
+/* As ds_token_end(). */
 void ds_token_qp_end(struct ds_token_qp *q);
 
 /*

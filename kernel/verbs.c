@@ -61,6 +61,25 @@ static bool ds_qp_set_broken(struct ds_qp *qp)
 	return first;
 }
 
+/* Never more than there is, not even for a moment: who waits would see less than comes back. */
+static bool ds_qp_take_room(struct ds_qp *qp, int count)
+{
+	int room = atomic_read(&qp->sq_free);
+
+	do {
+		if (room < count)
+			return false;
+	} while (!atomic_try_cmpxchg(&qp->sq_free, &room, room - count));
+	return true;
+}
+
+static void ds_qp_give_room(struct ds_qp *qp, int count)
+{
+	atomic_add(count, &qp->sq_free);
+	if (wq_has_sleeper(&qp->sq_wait))
+		wake_up_all(&qp->sq_wait);
+}
+
 static void ds_qp_fail(struct ds_qp *qp)
 {
 	if (ds_qp_set_broken(qp) && qp->failed)
@@ -127,6 +146,7 @@ static int ds_qp_make_tokens(struct ds_qp *qp, const struct ds_qp_attr *attr)
 				   /* rdma_create_qp() has gone on to INIT. */
 				   .qp.state = attr->id ? IB_QPS_INIT : IB_QPS_RESET,
 				   .qp.pd = ds_token_index(attr->pd_token) };
+	u32 token;
 	int ret;
 
 	ret = ds_token_add(qp->device, &cq, &qp->cq_token);
@@ -134,12 +154,13 @@ static int ds_qp_make_tokens(struct ds_qp *qp, const struct ds_qp_attr *attr)
 		return ret;
 	q.qp.scq = ds_token_index(qp->cq_token);
 	q.qp.rcq = q.qp.scq;
-	ret = ds_token_qp_add(&qp->token, &q);
+	ret = ds_token_add(qp->device, &q, &token);
 	if (ret) {
 		ds_token_end(qp->cq_token);
 		return ret;
 	}
 	spin_lock_bh(&qp->lock);
+	qp->token.token = token;
 	if (qp->broken)		/* before there was a token */
 		ds_token_qp_state(&qp->token, IB_QPS_ERR);
 	spin_unlock_bh(&qp->lock);
@@ -409,9 +430,7 @@ static void ds_wr_done(struct ib_cq *cq, struct ib_wc *wc)
 	spin_lock_bh(&qp->lock);
 	list_del_init(&chain->link);
 	spin_unlock_bh(&qp->lock);
-	atomic_add(chain->count, &qp->sq_free);
-	if (wq_has_sleeper(&qp->sq_wait))
-		wake_up_all(&qp->sq_wait);
+	ds_qp_give_room(qp, chain->count);
 	trace_ds_chain_done(qp->ib->qp_num, chain->count, 0);
 	chain->done(chain);
 }
@@ -453,8 +472,7 @@ static int ds_chain_try(struct ds_qp *qp, struct ds_chain *chain)
 	u32 i, posted;
 	int ret;
 
-	if (atomic_sub_return(chain->count, &qp->sq_free) < 0) {
-		atomic_add(chain->count, &qp->sq_free);
+	if (!ds_qp_take_room(qp, chain->count)) {
 		ds_stat_inc(qp->stats, DS_STAT_SQ_FULL);
 		return -EAGAIN;
 	}
@@ -470,7 +488,7 @@ static int ds_chain_try(struct ds_qp *qp, struct ds_chain *chain)
 	spin_lock_bh(&qp->lock);
 	if (qp->broken || ds_token_qp_check(&qp->token)) {
 		spin_unlock_bh(&qp->lock);
-		atomic_add(chain->count, &qp->sq_free);
+		ds_qp_give_room(qp, chain->count);
 		return -ENOTCONN;
 	}
 	trace_ds_chain_post(qp->ib->qp_num, chain->count, chain->wrs[0].wr.opcode);

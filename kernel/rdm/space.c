@@ -473,7 +473,7 @@ bool ds_space_has(struct ds_space *space, u32 node, u64 segment)
 
 /* ---- connections come and go ---- */
 
-/* For now. False: it is of no use to go on with this connection, whose end tells more. */
+/* Say so. Return false when it is of no use to go on with this connection. */
 static bool ds_space_stays_down(const struct ds_space *space, u32 server, int ret)
 {
 	if (ret == -ETIMEDOUT || ret == -ENOTCONN)

@@ -75,6 +75,14 @@ struct ds_cache {
 	ds_spin_t lock;
 };
 
+/* May a token be in tier 1 or 2, and is there that tier? Context: any. */
+static inline bool ds_cache_allows(const struct ds_cache *c, u32 token, u32 tier)
+{
+	if (tier == 2 && !c->table.l2.pages)
+		return false;
+	return !c->allowed || c->allowed(c, token, tier);
+}
+
 /**
  * ds_cache_init - begin an empty cache
  * @c: cache

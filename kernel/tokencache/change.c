@@ -7,11 +7,6 @@
 
 #define VICTIMS	4u	/* that cannot go, before L2 counts as full */
 
-static bool is_allowed(const struct ds_cache *c, u32 token, u32 tier)
-{
-	return !c->allowed || c->allowed(c, token, tier);
-}
-
 static u64 fixed_of(const struct ds_cache *c, u32 token)
 {
 	return READ_ONCE(*ds_token_home_of(&c->table, token));
@@ -92,7 +87,7 @@ static u32 l2_slot_for(struct ds_cache *c, struct ds_cache_change *ch, u32 token
 	u64 fixed = fixed_of(c, token);
 	u32 slot;
 
-	if (!c->table.l2.pages || !is_allowed(c, token, 2))
+	if (!ds_cache_allows(c, token, 2))
 		return DS_L2_NONE;
 	slot = ds_l2_take(&c->table.l2, fixed);
 	return slot == DS_L2_NONE ? l2_vacate(c, ch, fixed) : slot;
@@ -300,7 +295,7 @@ static u32 l1_slot_for(struct ds_cache *c, u32 token)
 	struct ds_share *share = NULL;
 	u32 key = ds_token_index(token), slot, victim;
 
-	if (!is_allowed(c, token, 1))
+	if (!ds_cache_allows(c, token, 1))
 		return not_for_l1(&c->policy, key);
 	if (c->shares.count)
 		share = ds_share_find(&c->shares, ds_share_domain(&c->table, token));

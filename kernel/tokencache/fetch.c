@@ -46,13 +46,22 @@ static u32 token_at_home(const struct ds_cache *c, u32 index)
 	return ds_token_make(ds_word_type(word), ds_word_gen(word), index);
 }
 
-static u32 home_neighbours(const struct ds_cache *c, u32 token, u32 *tokens, u32 most)
+#define TO_L1	(1u << 1)
+#define TO_L2	(1u << 2)
+
+static bool may_go(const struct ds_cache *c, u32 token, u32 tiers)
+{
+	return token && ((tiers & TO_L1 && ds_cache_allows(c, token, 1)) ||
+			 (tiers & TO_L2 && ds_cache_allows(c, token, 2)));
+}
+
+static u32 home_neighbours(const struct ds_cache *c, u32 token, u32 tiers, u32 *tokens, u32 most)
 {
 	u32 index = ds_token_index(token), first = index - index % DS_FETCH_HOME_PAGE, i, n = 0;
 
 	for (i = 1; i < DS_FETCH_HOME_PAGE && n < most; i++) {
 		tokens[n] = token_at_home(c, first + (index + i) % DS_FETCH_HOME_PAGE);
-		n += tokens[n] != 0;
+		n += may_go(c, tokens[n], tiers);
 	}
 	return n;
 }
@@ -67,7 +76,7 @@ static u32 l2_neighbours(const struct ds_cache *c, u32 page, u32 token, u32 *tok
 		at = ds_l2_index(ds_word_slot(word));	/* elsewhere by now: any will do */
 	for (i = 1; i < slots && n < most; i++) {
 		tokens[n] = READ_ONCE(p->slots[(at + i) % slots].token);
-		n += tokens[n] != 0;
+		n += may_go(c, tokens[n], TO_L1);
 	}
 	return n;
 }
@@ -82,7 +91,12 @@ u32 ds_fetch_page(const struct ds_cache *c, u32 token)
 u32 ds_fetch_neighbours(const struct ds_cache *c, u32 page, u32 token, u32 *tokens, u32 most)
 {
 	return page & DS_FETCH_L2 ? l2_neighbours(c, page & ~DS_FETCH_L2, token, tokens, most) :
-				    home_neighbours(c, token, tokens, most);
+				    home_neighbours(c, token, TO_L1 | TO_L2, tokens, most);
+}
+
+u32 ds_fetch_to_stage(const struct ds_cache *c, u32 token, u32 *tokens, u32 most)
+{
+	return c->table.l2.pages ? home_neighbours(c, token, TO_L2, tokens, most) : 0;
 }
 
 /* ---- the batch's ---- */
@@ -191,9 +205,7 @@ static int box_stage(struct ds_expand *box, u32 token, const struct ds_token_des
 static u32 box_neighbours(struct ds_expand *box, u32 page, u32 token, u32 *tokens, u32 most)
 {
 	(void)page;
-	if (!of_box(box)->cache->table.l2.nr_pages)
-		return 0;	/* there is nowhere to stage them */
-	return home_neighbours(of_box(box)->cache, token, tokens, most);
+	return ds_fetch_to_stage(of_box(box)->cache, token, tokens, most);
 }
 
 static const struct ds_expand_ops box_ops = {

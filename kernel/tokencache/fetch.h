@@ -109,7 +109,7 @@ u64 ds_fetch_work(struct ds_fetch *f, u64 now, u32 budget);
 u32 ds_fetch_page(const struct ds_cache *c, u32 token);
 
 /**
- * ds_fetch_neighbours - tokens in a page that may be wanted next
+ * ds_fetch_neighbours - tokens in a page that may be wanted next, and may be in a tier above
  * @c: cache
  * @page: of ds_fetch_page()
  * @token: in it, or was
@@ -119,6 +119,9 @@ u32 ds_fetch_page(const struct ds_cache *c, u32 token);
  * Return: how many.
  */
 u32 ds_fetch_neighbours(const struct ds_cache *c, u32 page, u32 token, u32 *tokens, u32 most);
+
+/* Likewise those at home around @token that may be in L2, if there is one. */
+u32 ds_fetch_to_stage(const struct ds_cache *c, u32 token, u32 *tokens, u32 most);
 
 /** ds_fetch_revoked - a token was revoked: nobody waits for it any more */
 void ds_fetch_revoked(struct ds_fetch *f, u32 token);

@@ -47,7 +47,7 @@ static void page_install(struct ds_token_page *page, struct ds_token_page *spare
 static void chain_add(const struct ds_token_table *t, struct ds_token_chain *chain, u32 index,
 		      u32 words)
 {
-	WRITE_ONCE(*ds_token_home(t, index, words), NO_INDEX);
+	smp_store_release(ds_token_home(t, index, words), NO_INDEX);
 	if (chain->head == NO_INDEX)
 		chain->head = index;
 	else
@@ -89,7 +89,8 @@ static int page_take(struct ds_token_table *t, u8 owner, struct ds_token_indices
 		return -EAGAIN;
 	WRITE_ONCE(t->owners[t->used], owner);
 	page_install(&t->pages[t->used], spare);
-	set->next = t->used++ * DS_TOKEN_PAGE;
+	set->next = t->used * DS_TOKEN_PAGE;
+	WRITE_ONCE(t->used, t->used + 1);
 	set->end = set->next + DS_TOKEN_PAGE;
 	/* For programs: the words are there. */
 	smp_store_release(&t->head->end, set->end);
@@ -260,7 +261,8 @@ int ds_token_find(const struct ds_token_table *t, u32 token, u64 *word)
 
 	if (!place)
 		return -EBADF;
-	w = READ_ONCE(*place);
+	/* What is read at home next is not older than the word. */
+	w = smp_load_acquire(place);
 	ret = ds_word_check(w, token);
 	if (!ret)
 		*word = w;
@@ -424,7 +426,8 @@ int ds_token_revoke(struct ds_token_table *t, u32 token, struct ds_token_idle *i
 	ret = token_revoke(t, token, place);
 	if (ret)
 		return ret;
-	WRITE_ONCE(*token_waiter(t, index, READ_ONCE(*place)), (u64)(unsigned long)idle);
+	/* Not before the word was changed, so that nobody takes it for a description. */
+	smp_store_release(token_waiter(t, index, READ_ONCE(*place)), (u64)(unsigned long)idle);
 	return token_end(t, index, place, &idle) ? 0 : -EINPROGRESS;
 }
 

@@ -210,7 +210,7 @@ static void wrong_time(void **state)
 	ds_token_put(&table, token);		/* once too often */
 	assert_int_equal(idle_calls, 1);
 	ds_token_free(&table, next_gen(token));
-	ds_token_free(&table, token ^ (DS_TOKEN_MR ^ DS_TOKEN_QP) << DS_TOKEN_TYPE_OFF);
+	ds_token_free(&table, token ^ (u32)(DS_TOKEN_MR ^ DS_TOKEN_QP) << DS_TOKEN_TYPE_OFF);
 	assert_int_equal(ds_token_count(&table), 1);
 	ds_token_free(&table, token);
 	ds_token_free(&table, token);		/* twice */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The format of a file is told by its content, and where that may be more than one, it is refused.
+#include <endian.h>
 #include <algorithm>
 #include <cerrno>
 #include <map>
@@ -10,6 +11,11 @@
 namespace {
 
 using namespace simtest;
+
+template <class... T>
+void put(std::string &bytes, const T &...values) {
+    (bytes.append(reinterpret_cast<const char *>(&values), sizeof(values)), ...);
+}
 
 void no_format_at_all(void **) {
     Folder folder;
@@ -106,33 +112,47 @@ void texts_beyond_ascii(void **) {
     std::string wide;
     for (char c : "handle,op\n" + row + row + row + row)
         wide.append(1, c).append(1, '\0');
-    refused(folder.file("\xff\xfe" + wide));
+    assert_true(has(refused(folder.file("\xff\xfe" + wide)).remedy, "UTF-8"));
 }
 
 /// Records of other programs, which have times, sizes and more, and programs themselves.
 void other_records(void **) {
     Folder folder;
     std::mt19937 random(4);
-    std::string vscsi, twos, threes, falling, program;
+    std::string vscsi, twos, threes, falling, longs, program;
 
     for (uint64_t i = 0; i < 3000; i++) {
         uint64_t id = random() % 500;
         uint32_t size = 512 * (1 + random() % 16);
-        vscsi += bytes_of(uint32_t(i)) + bytes_of(size) + bytes_of(uint32_t(1)) +
-                 bytes_of(uint16_t(0x28)) + bytes_of(uint16_t(0x100)) + bytes_of(id * 8) +
-                 bytes_of(uint64_t(1'000'000 + i * 37));
-        twos += bytes_of(i * 1000) + bytes_of(id);
-        threes += bytes_of(i * 1000) + bytes_of(id) + bytes_of(uint64_t(size));
-        falling += bytes_of(OracleRecord{uint32_t(90'000 - i / 7), id, size, -1});
+        put(vscsi, uint32_t(i), size, uint32_t(1), uint16_t(0x28), uint16_t(0x100), id * 8,
+            uint64_t(1'000'000 + i * 37));
+        put(twos, i * 1000, id);
+        put(longs, htobe64(1000 + id));
+        put(threes, i * 1000, id, uint64_t(size));
+        put(falling, OracleRecord{uint32_t(90'000 - i / 7), id, size, -1});
         for (int byte = 0; byte < 8; byte++)
             program += static_cast<char>(random() % 4 ? random() % 16 * 9 : random());
     }
-    for (const std::string &content : {vscsi, twos, threes, falling, program})
+    for (const std::string &content : {vscsi, twos, threes, falling, longs, program})
         refused(folder.file(content));
+    // Traces of numbers that look a little like records: scans that take turns, a new object and an
+    // old one, a block of the journal now and then, a loop of a few.
+    std::string copying, reread, journal, loop, large;
+    for (uint64_t i = 0; i < 3000; i++) {
+        put(copying, 1000 + i, 500'000 + i);
+        put(reread, 1000 + i, 1000 + random() % (i + 1));
+        put(loop, 1000 + i % 5);
+        for (int k = 0; k < 4; k++)
+            put(journal, uint64_t(k < 3 ? 1000 + random() % 50'000 : 7));
+        put(large, htobe32(static_cast<uint32_t>(random() % 300 * 9'999'991)));
+    }
+    for (const std::string &content : {copying, reread, journal, loop})
+        assert_true(read_trace(folder.file(content)).format == Format::u64le);
+    assert_true(read_trace(folder.file(large)).format == Format::u32be);
     // As libCacheSim says that none comes next.
     std::string records;
     for (uint32_t i = 0; i < 100; i++)
-        records += bytes_of(OracleRecord{i, 100 + i, 512, INT64_MAX});
+        put(records, OracleRecord{i, 100 + i, 512, INT64_MAX});
     assert_true(read_trace(folder.file(records)).format == Format::oracle);
 }
 

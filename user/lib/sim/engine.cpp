@@ -153,8 +153,12 @@ void Engine::begin_objects() {
     }
     bool write = options_.writes ? random_.below(100, write_stream, place) < *options_.writes
                                  : request.op == Operation::write;
-    if (result_.accesses++ % tick_uses == 0)
+    // The policy says of a use that it was at the last tick.
+    bool after_quiet = tick_timer_.at - now > tick_ns;
+    if (result_.accesses++ % tick_uses == 0 || after_quiet)
         tick(now);
+    if (after_quiet)
+        tick_after(tick_ns, now);
     access({now, request.id, write}, now);
 }
 
@@ -173,9 +177,6 @@ inline void Engine::look_ahead(size_t place) {
 RunResult Engine::run(std::atomic<uint64_t> *progress) {
     Step step(progress);
 
-    tick_timer_.every_ns = tick_ns;
-    if (cache_->policy.base || has_l2())
-        schedule(tick_ns, tick_event);
     for (uint32_t place = 0; place < trace_.requests.size(); place++) {
         look_ahead(place);
         uint64_t now = arrivals_.next();
@@ -270,17 +271,38 @@ uint32_t Engine::tick(uint64_t now) {
     return demote_idle(now);
 }
 
-// Also when nothing is used. The longer that lasts, the rarer are ticks that find nobody idle.
+// Could anybody leave because he was idle?
+bool Engine::has_idlers() const {
+    const ds_policy &policy = cache_->policy;
+    const ds_l2 &l2 = cache_->table.l2;
+
+    return (policy.base && policy.fresh != policy.forgotten) || (l2.used && l2.crowded);
+}
+
+// Also when nothing is used: then more rarely if nobody leaves, as often as the time after which
+// one is idle tells. Whoever has stayed for twice that time stays until there is a use again.
 void Engine::tick_by_time(uint64_t now) {
+    constexpr uint32_t quiet_ticks = 8;
+    const ds_policy_001 *base = cache_->policy.base;
+    uint64_t idle = DS_POLICY_DEMOTE_FROM_L2_IDLE_NS;
     uint64_t moved = 0;
 
-    if (ended_)
+    if (ended_ || now != tick_timer_.at)
         return;
-    for (uint32_t step = 0; step < tick_steps; step++)
+    if (base)
+        idle = std::min(base->params.demote_from_l1_idle_ns, base->params.demote_from_l2_idle_ns);
+    for (uint32_t step = 0; step < tick_steps && has_idlers(); step++)
         moved += tick(now);
     bool quiet = moved == 0 && tick_timer_.accesses == result_.accesses;
-    tick_timer_ = {quiet ? 2 * tick_timer_.every_ns : tick_ns, result_.accesses};
-    schedule(now + tick_timer_.every_ns, tick_event);
+    uint32_t quiet_for = quiet ? tick_timer_.quiet_for + 1 : 0;
+    tick_timer_ = {UINT64_MAX, result_.accesses, quiet_for};
+    if (has_idlers() && quiet_for < quiet_ticks)
+        tick_after(moved ? tick_ns : std::max(tick_ns, idle / 4), now);
+}
+
+void Engine::tick_after(uint64_t ns, uint64_t now) {
+    tick_timer_.at = now + ns;
+    schedule(tick_timer_.at, tick_event);
 }
 
 // The policies of document 001 want to know of time, and of the load.

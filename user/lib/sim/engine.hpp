@@ -77,7 +77,6 @@ private:
     };
 
     static Batch &of(ds_batch *batch);
-    uint32_t neighbours(uint32_t page, uint32_t token, std::span<uint32_t> tokens);
     int fetch(uint32_t page, std::span<ds_batch_item> items);
     int install(const ds_batch_item &item);
     void told(Waiter &waiter);
@@ -158,7 +157,9 @@ private:
     uint32_t make_token(uint32_t object);
     void end(uint32_t object, uint64_t now);
     uint32_t tick(uint64_t now);
+    bool has_idlers() const;
     void tick_by_time(uint64_t now);
+    void tick_after(uint64_t ns, uint64_t now);
     void tell_load(uint64_t now);
 
     // engine_move.cpp: tokens on their way
@@ -205,12 +206,10 @@ private:
         return entry_classes[classes_.empty() ? 0 : classes_[object]];
     }
 
-    bool has_l2() const { return cache_->table.l2.nr_pages > 0; }
-
     // May it be in a tier above?
-    bool can_rise(uint32_t object, unsigned tier) const {
-        const EntryClass &kind = class_of(object);
-        return tier > 1 && (kind.in_l1 || (tier == 3 && kind.in_l2 && has_l2()));
+    bool can_rise(uint32_t token, unsigned tier) const {
+        return tier > 1 && (ds_cache_allows(cache_.get(), token, 1) ||
+                            (tier == 3 && ds_cache_allows(cache_.get(), token, 2)));
     }
 
     friend class Batch;
@@ -247,11 +246,13 @@ private:
     };
     Load load_then_;
     struct TickTimer {
-        uint64_t every_ns = 0, accesses = 0;  // at the last one
+        uint64_t at = UINT64_MAX;  // of the next one
+        uint64_t accesses = 0;     // at the last one
+        uint32_t quiet_for = 0;    // ticks in a row without a use, and nobody left
     };
     TickTimer tick_timer_;
     bool ended_ = false;    // there are no requests any more
-    uint64_t host_ns_ = 0;  // that expands were under way
+    uint64_t host_ns_ = 0;  // that accesses to L3 and expands were under way
 };
 
 // Uses the token, of which nobody reads what it says. Returns the tier in which it is.

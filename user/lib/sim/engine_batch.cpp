@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Misses that are fetched together: what the core's batch asks of its owner. A DMA operation is
 // under way from the moment of the flush, and what it brings is installed and served when it ends.
-#include <algorithm>
 #include <cerrno>
 #include <new>
 
@@ -16,7 +15,7 @@ const ds_batch_ops Batch::ops = {
         return of(b).fetch(page, {items, count});
     },
     .neighbours = [](ds_batch *b, u32 page, u32 token, u32 *tokens, u32 most) -> u32 {
-        return of(b).neighbours(page, token, {tokens, most});
+        return ds_fetch_neighbours(of(b).engine_.cache_.get(), page, token, tokens, most);
     },
     .install = [](ds_batch *b, const ds_batch_item *item) -> int { return of(b).install(*item); },
     .room = nullptr,
@@ -107,19 +106,6 @@ int Batch::fetch(uint32_t page, std::span<ds_batch_item> items) {
     return 0;
 }
 
-// Those of whom anything can come.
-uint32_t Batch::neighbours(uint32_t page, uint32_t token, std::span<uint32_t> tokens) {
-    const Engine &engine = engine_;
-    uint32_t count = ds_fetch_neighbours(engine.cache_.get(), page, token, tokens.data(),
-                                         static_cast<uint32_t>(tokens.size()));
-    unsigned tier = page & DS_FETCH_L2 ? 2 : 3;
-    auto ends = std::remove_if(tokens.begin(), tokens.begin() + count, [&](uint32_t other) {
-        return !engine.can_rise(engine.objects_[ds_token_index(other)], tier);
-    });
-
-    return static_cast<uint32_t>(ends - tokens.begin());
-}
-
 int Batch::install(const ds_batch_item &item) {
     Engine &engine = engine_;
     u64 word = 0;
@@ -160,7 +146,7 @@ void Engine::access_batched(const Ask &ask, uint32_t token, uint64_t now) {
     ds_token_find(&cache_->table, token, &word);
     unsigned tier = ds_word_tier(word);
     result_.found[tier]++;
-    if (!can_rise(ask.object, tier) || ds_word_is_moving(word) || !batch_->add(ask, token, now))
+    if (!can_rise(token, tier) || ds_word_is_moving(word) || !batch_->add(ask, token, now))
         serve(ask, touch(token, ask.write), now);
     flush_if_due(now);
 }

@@ -9,6 +9,7 @@
 #include <optional>
 #include <unordered_map>
 #include <unordered_set>
+#include <vector>
 
 #include "sim/decode.hpp"
 
@@ -120,8 +121,9 @@ bool of_one_kind(Bytes bytes) {
     return true;
 }
 
-/// Is there, at every second to tenth place, what never falls, and falls with all between? Then
-/// these are records with a time.
+/// Is there, at every second to tenth place, what never falls, while what is between falls, and is
+/// seldom the same? Then these are records with a time. Scans that take turns all rise, and new
+/// objects are used again.
 template <class T, class Value>
 bool has_times(Bytes bytes, Value &&value) {
     size_t count = bytes.size() / sizeof(T);
@@ -133,46 +135,69 @@ bool has_times(Bytes bytes, Value &&value) {
         return places >= 8 &&
                value(at<T>(bytes, first)) < value(at<T>(bytes, first + places * step));
     };
+    auto are_used_again = [&](const std::vector<size_t> &rising, size_t step) {
+        std::unordered_set<T> here;
+        size_t elsewhere = 0, common = 0;
+        auto is_here = [&](size_t i) { return std::ranges::count(rising, i % step) > 0; };
+        for (size_t i = 0; i < count; i++)
+            if (is_here(i))
+                here.insert(at<T>(bytes, i));
+        for (size_t i = 0; i < count; i++)
+            if (!is_here(i))
+                elsewhere++, common += here.contains(at<T>(bytes, i));
+        return 2 * common > elsewhere;
+    };
 
-    if (rises(0, 1))
-        return false;
-    for (size_t fields = 2; fields <= 10; fields++)
+    for (size_t fields = 2; fields <= 10; fields++) {
+        std::vector<size_t> rising;
         for (size_t first = 0; first < fields; first++)
             if (rises(first, fields))
-                return true;
-    return false;
-}
-
-/// Is there, at every third to tenth place, nearly always the same, which others have nearly never?
-/// Then these are records, with the high half of a small number or the like.
-template <class T>
-bool has_constants(Bytes bytes) {
-    size_t count = bytes.size() / sizeof(T);
-
-    for (size_t fields = 3; fields <= 10 && count >= 8 * fields; fields++) {
-        for (size_t first = 0; first < fields; first++) {
-            T value = at<T>(bytes, first);
-            std::array<size_t, 10> same{};
-            for (size_t i = 0; i < count / fields * fields; i++)
-                same[i % fields] += at<T>(bytes, i) == value;
-            size_t most = count / fields * 9 / 10, few = count / fields / 10;
-            if (same[first] >= most &&
-                *std::ranges::min_element(same.begin(), same.begin() + fields) <= few)
-                return true;
-        }
+                rising.push_back(first);
+        if (!rising.empty() && rising.size() < fields && !are_used_again(rising, fields))
+            return true;
     }
     return false;
 }
 
-/// Of numbers of 32 bits some bytes take many more values than others; or they are hashes, in which
-/// each byte is as good as another: by chi-square, for which 390 of 255 degrees of freedom is too
-/// much. A program is neither.
+/// Are there, at two or more of three to ten places, nearly always the same, and others elsewhere?
+/// Then these are records, with the high halves of small numbers or the like. One such place of
+/// four is two of eight, which says no more; one of two tells only if it is 0.
+template <class T>
+bool has_constants(Bytes bytes) {
+    constexpr size_t most = 10;
+    size_t count = bytes.size() / sizeof(T);
+    std::array<size_t, most + 1> constant{};
+
+    for (size_t fields = 2; fields <= most && count >= 8 * fields; fields++) {
+        size_t rows = count / fields;
+        for (size_t first = 0; first < fields; first++) {
+            size_t same = 0;
+            for (size_t i = first; i < rows * fields; i += fields)
+                same += at<T>(bytes, i) == at<T>(bytes, first);
+            constant[fields] += 10 * same >= 9 * rows;
+            // Every second is 0: numbers that are twice as long.
+            if (fields == 2 && constant[fields] == 1 && same == rows && !at<T>(bytes, first))
+                return true;
+        }
+        bool no_more = false;
+        for (size_t part = 2; part < fields; part++)
+            no_more = no_more ||
+                      (fields % part == 0 && constant[fields] * part == constant[part] * fields);
+        if (constant[fields] >= 2 && constant[fields] < fields && !no_more)
+            return true;
+    }
+    return false;
+}
+
+/// Of numbers of 32 bits some bytes take many more values than others; or they are random, so that
+/// all but the highest are as good as another: by chi-square, for which 390 of 255 degrees of
+/// freedom is too much. A program is neither.
 bool is_of_numbers(Bytes bytes) {
     constexpr double too_much = 390;
     std::unordered_set<uint32_t> numbers;
     std::array<std::array<size_t, 256>, 4> counts{};
     std::array<ptrdiff_t, 4> values;
-    bool hashes = true;
+    int random = 0;
 
     for (size_t i = 0; i < bytes.size() / 4; i++)
         numbers.insert(at<uint32_t>(bytes, i));
@@ -185,9 +210,9 @@ bool is_of_numbers(Bytes bytes) {
         double chi = 0;
         for (size_t count : counts[i])
             chi += std::pow(static_cast<double>(count) - expected, 2) / expected;
-        hashes = hashes && chi <= too_much;
+        random += chi <= too_much;
     }
-    return hashes || 2 * std::ranges::min(values) <= std::ranges::max(values);
+    return random >= 3 || 2 * std::ranges::min(values) <= std::ranges::max(values);
 }
 
 /// Each number is a request for itself.
@@ -272,6 +297,9 @@ Format guess(Source &source) {
         return Format::ds;
     if (is_text(bytes))
         return of_text(bytes);
+    if (magic.starts_with("\xff\xfe") || magic.starts_with("\xfe\xff"))
+        throw Failure({EBADMSG, "'" + source.path() + "' looks like text of 16 bits a letter.",
+                       "Write it as UTF-8, or name its format with --format.", false});
     Sight sight{bytes, bytes.size() < Source::longest_peek};
     if (auto format = of_records(sight))
         return *format;

@@ -20,8 +20,8 @@ const ds_expand_ops Mailbox::ops = {
     .stage = [](ds_expand *b, u32 token, const ds_token_desc *) -> int {
         return of(b).engine_.stage(token, of(b).now_);
     },
-    .neighbours = [](ds_expand *b, u32 page, u32 token, u32 *tokens, u32 most) -> u32 {
-        return of(b).neighbours(page, token, {tokens, most});
+    .neighbours = [](ds_expand *b, u32, u32 token, u32 *tokens, u32 most) -> u32 {
+        return ds_fetch_to_stage(of(b).engine_.cache_.get(), token, tokens, most);
     },
 };
 
@@ -42,20 +42,6 @@ Mailbox::Mailbox(Engine &engine, const RunOptions &options)
         throw std::bad_alloc();
     if (rc)
         throw Failure(Error::from(-rc, "a mailbox"));
-}
-
-// Those that may be staged, which is in L2.
-uint32_t Mailbox::neighbours(uint32_t page, uint32_t token, std::span<uint32_t> tokens) {
-    const Engine &engine = engine_;
-
-    if (!engine.has_l2())
-        return 0;
-    uint32_t count = ds_fetch_neighbours(engine.cache_.get(), page, token, tokens.data(),
-                                         static_cast<uint32_t>(tokens.size()));
-    auto ends = std::remove_if(tokens.begin(), tokens.begin() + count, [&](uint32_t other) {
-        return !engine.class_of(engine.objects_[ds_token_index(other)]).in_l2;
-    });
-    return static_cast<uint32_t>(ends - tokens.begin());
 }
 
 // ---- the requester ----

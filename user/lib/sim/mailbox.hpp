@@ -51,7 +51,6 @@ private:
 
     static Mailbox &of(ds_expand *box);
     int locate(uint32_t token, uint32_t offset, uint32_t *page) const;
-    uint32_t neighbours(uint32_t page, uint32_t token, std::span<uint32_t> tokens);
     void told(Waiter &waiter, int ret);
     void take();
     void set_timer(uint64_t after);

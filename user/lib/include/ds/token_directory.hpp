@@ -102,6 +102,7 @@ public:
 
     /// @p index is below some end(); what is beyond cannot be touched (SIGBUS).
     TokenWord word(uint32_t index) const {
+        static_assert(__atomic_always_lock_free(sizeof(uint64_t), nullptr), "by one load");
         auto words = reinterpret_cast<const uint64_t *>(at_.get() + DS_DIRECTORY_WORDS);
         return TokenWord(__atomic_load_n(&words[index], __ATOMIC_RELAXED));
     }
