@@ -46,8 +46,8 @@ static u32 token_at_home(const struct ds_cache *c, u32 index)
 	return ds_token_make(ds_word_type(word), ds_word_gen(word), index);
 }
 
-#define TO_L1	(1u << 1)
-#define TO_L2	(1u << 2)
+#define TO_L1	0x1u
+#define TO_L2	0x2u
 
 static bool may_go(const struct ds_cache *c, u32 token, u32 tiers)
 {
