@@ -47,6 +47,7 @@ static void page_install(struct ds_token_page *page, struct ds_token_page *spare
 static void chain_add(const struct ds_token_table *t, struct ds_token_chain *chain, u32 index,
 		      u32 words)
 {
+	/* Not before its word was changed. */
 	smp_store_release(ds_token_home(t, index, words), NO_INDEX);
 	if (chain->head == NO_INDEX)
 		chain->head = index;
