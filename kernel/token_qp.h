@@ -36,7 +36,7 @@ struct ds_token_qp {
 
 /*
  * Before anything can happen to the queue pair. Who has made its token then sets @token, under the
- * lock of which all below is called.
+ * lock that ds_token_qp_state() is called with.
  */
 void ds_token_qp_init(struct ds_token_qp *q, const struct ds_token_device *dev);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Prefetched batch: who waits, for how long, and what each is told. */
 #include "core_batch.h"
+#include "core_param.h"
 
 /* docs/tokencache.md */
 static const struct ds_param documented[DS_BATCH_PARAMS] = {
@@ -23,11 +24,7 @@ static void parameters(void **state)
 	for (i = 0; i < DS_BATCH_PARAMS; i++) {
 		const struct ds_param *p = &ds_batch_params[i];
 
-		assert_string_equal(p->name, documented[i].name);
-		assert_int_equal(p->least, documented[i].least);
-		assert_int_equal(p->most, documented[i].most);
-		assert_int_equal(p->normal, documented[i].normal);
-		assert_int_equal(p->fixed, documented[i].fixed);
+		assert_param(p, &documented[i]);
 		assert_int_equal(batch.params[i], p->normal);
 		params[i] = p->normal;
 		assert_int_equal(ds_batch_set(&batch, i, p->most + 1), -EINVAL);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* On-demand expand: who may ask for what, what is delivered, and who comes first. */
 #include "core_expand.h"
+#include "core_param.h"
 
 /* ---- bad input ---- */
 
@@ -25,11 +26,7 @@ static void parameters(void **state)
 	for (i = 0; i < DS_EXPAND_PARAMS; i++) {
 		const struct ds_param *p = &ds_expand_params[i];
 
-		assert_string_equal(p->name, documented[i].name);
-		assert_int_equal(p->least, documented[i].least);
-		assert_int_equal(p->most, documented[i].most);
-		assert_int_equal(p->normal, documented[i].normal);
-		assert_int_equal(p->fixed, documented[i].fixed);
+		assert_param(p, &documented[i]);
 		params[i] = p->normal;
 		assert_int_equal(ds_expand_set(&box, i, p->most + 1), -EINVAL);
 		if (p->least)

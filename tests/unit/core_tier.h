@@ -169,4 +169,17 @@ static inline void check_all(u32 in[4])
 		assert_int_equal(cache.table.l2.used, in[2]);
 }
 
+/* A use of each token fills both tiers, whatever was before. */
+static inline void use_all_and_stop(void)
+{
+	u32 i, in[4];
+
+	for (i = 0; i < TOKENS; i++)
+		use(i);
+	check_all(in);
+	assert_int_equal(in[1], CAPACITY);
+	assert_int_equal(in[2], DS_L2_MIXED_SLOTS);
+	stop();
+}
+
 #endif /* CORE_TIER_H */

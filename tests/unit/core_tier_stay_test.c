@@ -137,12 +137,7 @@ static void pinned(void **state)
 			tokens[i] = create(i);
 		}
 	}
-	for (i = 0; i < TOKENS; i++)
-		use(i);
-	check_all(in);
-	assert_int_equal(in[1], CAPACITY);
-	assert_int_equal(in[2], DS_L2_MIXED_SLOTS);
-	stop();
+	use_all_and_stop();
 }
 
 /* A third of the tokens is not for L1, a third not for L2. */

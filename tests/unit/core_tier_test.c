@@ -178,12 +178,7 @@ static void revokers_come_late(void **state)
 	cache.table.l1.left = l1_slot_left;
 	cache.table.l2.left = l2_slot_left;
 	check_all(in);
-	for (i = 0; i < TOKENS; i++)
-		use(i);
-	check_all(in);
-	assert_int_equal(in[1], CAPACITY);
-	assert_int_equal(in[2], DS_L2_MIXED_SLOTS);
-	stop();
+	use_all_and_stop();
 }
 
 /* ---- in two halves ---- */
@@ -226,7 +221,7 @@ static void expect_move(u32 i, u32 token, u32 from, u32 to)
 
 static void two_halves(void **state)
 {
-	u32 i, k, who[3], in[4], again;
+	u32 i, k, who[3], again;
 	u64 moved[4][4];
 
 	(void)state;
@@ -265,12 +260,7 @@ static void two_halves(void **state)
 			assert_int_equal(ds_word_uses(word_of(tokens[who[k]])), 0);
 	}
 	/* Who was to go in vain is in a slot of which the policy knows nothing: the next one sends it on. */
-	for (i = 0; i < TOKENS; i++)
-		use(i);
-	check_all(in);
-	assert_int_equal(in[1], CAPACITY);
-	assert_int_equal(in[2], DS_L2_MIXED_SLOTS);
-	stop();
+	use_all_and_stop();
 }
 
 static u32 told;
@@ -395,12 +385,7 @@ static void spoiled_between(void **state)
 		}
 		check_all(in);
 	}
-	for (i = 0; i < TOKENS; i++)
-		use(i);
-	check_all(in);
-	assert_int_equal(in[1], CAPACITY);
-	assert_int_equal(in[2], DS_L2_MIXED_SLOTS);
-	stop();
+	use_all_and_stop();
 }
 
 /* Two misses at the same time have nothing in common. */
@@ -433,12 +418,7 @@ static void many_at_once(void **state)
 		for (i = 0; i < TOKENS; i++)
 			get(i);
 	}
-	for (i = 0; i < TOKENS; i++)
-		use(i);
-	check_all(in);
-	assert_int_equal(in[1], CAPACITY);
-	assert_int_equal(in[2], DS_L2_MIXED_SLOTS);
-	stop();
+	use_all_and_stop();
 }
 
 /* ---- movers that are stopped ---- */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Parameters of document 001's modes by their names: all of them, each by itself. */
+#include "core_param.h"
 #include "core_tier.h"
 
 #include "tokencache/tune.h"
@@ -25,13 +26,7 @@ static void names_and_ranges(void **state)
 
 	(void)state;
 	for (i = 0; i < DS_TUNE_PARAMS; i++) {
-		const struct ds_param *p = &ds_tune_params[i];
-
-		assert_string_equal(p->name, documented[i].name);
-		assert_int_equal(p->least, documented[i].least);
-		assert_int_equal(p->most, documented[i].most);
-		assert_int_equal(p->normal, documented[i].normal);
-		assert_int_equal(p->fixed, documented[i].fixed);
+		assert_param(&ds_tune_params[i], &documented[i]);
 	}
 }
 

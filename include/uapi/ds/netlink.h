@@ -64,7 +64,7 @@
  * @DS_CMD_TOKEN_GET: dump: tokens of the RDMA objects of this host; keys of memory regions,
  *	where a token is and how it is used only for who has CAP_NET_ADMIN in the initial user
  *	namespace. It is resumed by index: a token that is there all the time is given once,
- *	whatever comes and goes but an import
+ *	whatever comes and goes; an import, which numbers anew, interrupts the dump
  * @DS_CMD_TOKEN_STAT_GET: dump: counters of the token cache, one a message: DS_A_DEVICE,
  *	DS_A_NAME, and DS_A_VALUE or DS_A_HISTOGRAM. What is not of an RDMA device has
  *	"(packets)", memory that only packets reach, or "(fetch)", batch and mailbox

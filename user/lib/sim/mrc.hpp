@@ -28,9 +28,8 @@ private:
 /// How many requests are asked for their stack distance: a share of all, but not fewer than
 /// `least`, or all if there are not so many.
 struct Sampling {
-    double rate = 0.01;  ///< above 0, at most 1
-    uint64_t least =
-        65536;  ///< a standard deviation of 0.2 points at most, however short the trace
+    double rate = 0.01;      ///< above 0, at most 1
+    uint64_t least = 65536;  ///< a standard deviation of 0.2 points at most
     uint64_t seed = 1;
 
     /// Of so many requests; 1 or more: of all.
