@@ -94,6 +94,17 @@ static struct dentry *ds_debugfs;
 DEFINE_STATIC_KEY_FALSE(ds_failpoints_armed);
 
 /*
+ * Sleeps for @ms on the clock. msleep() counts ticks: an emulated machine that its host kept from
+ * running gets those it missed all at once, and the sleep is short.
+ */
+static void ds_fp_sleep(u32 ms)
+{
+	unsigned long us = (unsigned long)ms * USEC_PER_MSEC;
+
+	usleep_range(us, us + USEC_PER_MSEC);
+}
+
+/*
  * Keeps this processor for @ms on the clock. mdelay() counts by the time stamp counter, at a rate
  * measured at boot: in an emulated machine that its host kept from running then, that is wrong.
  */
@@ -126,7 +137,7 @@ int __ds_failpoint(enum ds_failpoint which)
 	case DS_FP_FAIL:
 		return -(int)value;
 	case DS_FP_DELAY:
-		msleep(value);
+		ds_fp_sleep(value);
 		return 0;
 	case DS_FP_SPIN:
 		ds_fp_spin(value);

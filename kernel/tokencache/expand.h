@@ -9,7 +9,7 @@
  *					    ds_expand_complete()
  *
  * A request is {token, offset, requester}. Who may not have the token gets -EACCES before
- * anything else is looked at. The offset is what the requester's copy of the directory says:
+ * anything else of it is looked at. The offset is what the requester's copy of the directory says:
  * it is compared with the host's own, and never used as an address.
  *
  * Delivery is 001's two: the descriptor is staged into the token's page in L2, or copied to

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 /*
- * DS: whole descriptions that a device keeps.
+ * DS: whole descriptions of wide tokens, kept.
  *
  * A wide token is short in L1 and L2: what it says is at home. Who looks it up reads that
- * there, and asks the mailbox for a copy into a buffer of the device. From then on
+ * there, and asks the mailbox for a copy into a buffer. From then on
  * look-ups need its home no more.
  *
  *	ds_whole_get()		what it says: from the copy; else from home, and then
@@ -11,8 +11,8 @@
  *	ds_whole_forget()	the token has ended
  *
  * A copy stays until its token ends: what is wide never changes, but for what the packed
- * form says. So it is read without a lock. With all buffers of a set in use the next
- * wide token of the set is read at home for ever.
+ * form says. So it is read without a lock. While all buffers of a set are in use
+ * further wide tokens of the set are read at home.
  */
 #ifndef DS_TOKENCACHE_WHOLE_H
 #define DS_TOKENCACHE_WHOLE_H

@@ -2,8 +2,8 @@
 /*
  * DS: the token directory, which says of each token where it is.
  *
- * An administrator's program (CAP_NET_ADMIN) maps it from /dev/ds, to read it as often as
- * it likes without a call of the kernel:
+ * An administrator's program (CAP_NET_ADMIN) maps it from /dev/ds, opened with O_RDWR as always, to
+ * read it as often as it likes without a call of the kernel:
  *
  *	mmap(NULL, DS_DIRECTORY_BYTES, PROT_READ, MAP_SHARED, fd, DS_DIRECTORY_OFFSET)
  *

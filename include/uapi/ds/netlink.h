@@ -198,7 +198,7 @@ enum ds_cmd {
  * @DS_A_TYPE: u32, enum ds_token_type
  * @DS_A_TIER: u32, where a token is: 1 to 3
  * @DS_A_SLOT: u32, its slot there, of L1 and L2
- * @DS_A_USES: u32, operations that use it now
+ * @DS_A_USES: u32, operations and moves that hold it now
  * @DS_A_WORD_VERSION: u32, 0 to 1023: changes with each move and each write of a token
  * @DS_A_NUMBER: u32, that the device gave a PD, a CQ or a queue pair
  * @DS_A_PD: u32, handle of the token of the protection domain, if it is known
@@ -213,11 +213,12 @@ enum ds_cmd {
  * @DS_A_RCQ: u32, likewise of receives
  * @DS_A_POSTED: u32, work requests posted to a queue pair, modulo 2^16
  * @DS_A_HISTOGRAM: binary, DS_TOKEN_BUCKETS u64: how often it took 2^i ns and more, but less
- *	than 2^(i+1); the last one counts all that is longer. A sample: parameter
- *	LATENCY_SAMPLING
+ *	than 2^(i+1); the last one counts all that is longer. Of look-ups a sample
+ *	(parameter LATENCY_SAMPLING), of moves all
  * @DS_A_LEAST: u64, smallest value of a parameter
  * @DS_A_MOST: u64, largest value
- * @DS_A_DEFAULT: u64, what it is if nobody sets it
+ * @DS_A_DEFAULT: u64, what it is if nobody sets it; of one that cannot be set, as
+ *	@DS_A_LEAST and @DS_A_MOST, its value
  * @DS_A_LAYOUT: u32, how a token is packed: DS_TOKEN_LAYOUT_NARROW or DS_TOKEN_LAYOUT_WIDE
  * @DS_A_PAGES: u64, of a memory region, one that is only begun included
  * @DS_A_CQ_FLAGS: u32, IB_CQ_FLAGS_* with which a CQ was made

@@ -63,7 +63,7 @@ const Object token{
                 .name = "stat",
                 .summary = "Show what the token cache has counted.",
                 .params = {device},
-                .examples = {{"token stat", "hits, moves and times since the module was loaded"},
+                .examples = {{"token stat", "hits, moves and times since each device came"},
                              {"token stat --device rxe0", "of one RDMA device"}},
                 .run = token_stat,
                 .details =

@@ -76,7 +76,7 @@ private:
 
 class TokenDirectory {
 public:
-    /// EPERM for who is no administrator; ENOENT, ENXIO or ENODEV if ds.ko is not loaded; EBADF
+    /// EACCES for who may not open the device, EPERM for who may but is no administrator; ENOENT, ENXIO or ENODEV if ds.ko is not loaded; EBADF
     /// for a ds.ko that has none; EPROTO for one of another version.
     static Result<TokenDirectory> open(const char *device = "/dev/ds") {
         int fd = ::open(device, O_RDWR | O_CLOEXEC);
