@@ -119,7 +119,7 @@ void texts_beyond_ascii(void **) {
 void other_records(void **) {
     Folder folder;
     std::mt19937 random(4);
-    std::string vscsi, twos, threes, falling, longs, program;
+    std::string vscsi, twos, threes, falling, longs, program, addresses;
 
     for (uint64_t i = 0; i < 3000; i++) {
         uint64_t id = random() % 500;
@@ -128,25 +128,27 @@ void other_records(void **) {
             uint64_t(1'000'000 + i * 37));
         put(twos, i * 1000, id);
         put(longs, htobe64(1000 + id));
+        put(addresses, 0x7f0000000000 + id * 4096);  // or numbers of 32 bits the other way round
         put(threes, i * 1000, id, uint64_t(size));
         put(falling, OracleRecord{uint32_t(90'000 - i / 7), id, size, -1});
         for (int byte = 0; byte < 8; byte++)
             program += static_cast<char>(random() % 4 ? random() % 16 * 9 : random());
     }
-    for (const std::string &content : {vscsi, twos, threes, falling, longs, program})
+    for (const std::string &content : {vscsi, twos, threes, falling, longs, program, addresses})
         refused(folder.file(content));
     // Traces of numbers that look a little like records: scans that take turns, a new object and an
-    // old one, a block of the journal now and then, a loop of a few.
-    std::string copying, reread, journal, loop, large;
+    // old one, a block of the journal now and then, a loop of a few, addresses near each other.
+    std::string copying, reread, journal, loop, near, large;
     for (uint64_t i = 0; i < 3000; i++) {
         put(copying, 1000 + i, 500'000 + i);
         put(reread, 1000 + i, 1000 + random() % (i + 1));
         put(loop, 1000 + i % 5);
+        put(near, 0x7f5500000000 + random() % 500 * 4096);
         for (int k = 0; k < 4; k++)
             put(journal, uint64_t(k < 3 ? 1000 + random() % 50'000 : 7));
         put(large, htobe32(static_cast<uint32_t>(random() % 300 * 9'999'991)));
     }
-    for (const std::string &content : {copying, reread, journal, loop})
+    for (const std::string &content : {copying, reread, journal, loop, near})
         assert_true(read_trace(folder.file(content)).format == Format::u64le);
     assert_true(read_trace(folder.file(large)).format == Format::u32be);
     // As libCacheSim says that none comes next.

@@ -193,10 +193,12 @@ struct TwoQModel : Model {
 struct ArcModel : Model {
     using Model::Model;
     Ids t1, t2, b1, b2;
-    size_t p = 0;
+    double p = 0;
 
     void replace(bool of_b2) {
-        if (!t1.empty() && (t1.size() > p || (of_b2 && t1.size() == p)))
+        auto once = static_cast<double>(t1.size());
+
+        if (once > 0 && (once > p || (of_b2 && once == p)))
             b1.push_front(take_last(t1));
         else
             b2.push_front(take_last(t2));
@@ -208,13 +210,12 @@ struct ArcModel : Model {
             return true;
         }
         if (in(b1, id)) {
-            p = std::min(capacity, p + std::max<size_t>(1, b2.size() / b1.size()));
+            p = std::min<double>(capacity, p + std::max(1.0, 1.0 * b2.size() / b1.size()));
             replace(false);
             b1.remove(id);
             t2.push_front(id);
         } else if (in(b2, id)) {
-            size_t less = std::max<size_t>(1, b1.size() / b2.size());
-            p = p > less ? p - less : 0;
+            p = std::max(0.0, p - std::max(1.0, 1.0 * b1.size() / b2.size()));
             replace(true);
             b2.remove(id);
             t2.push_front(id);

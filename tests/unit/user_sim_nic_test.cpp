@@ -168,6 +168,11 @@ void rates_have_their_bounds(void **) {
     assert_true(near(nic.rate(2), 1.5, 1e-12));   // the line
     // All miss: 3.1 at a time, each 2050 + 580 + 2500 ns.
     assert_true(near(nic.rate(most_qps), 3100.0 / 5130, 1e-3));
+    // QPs that ask for little: twice as many get twice as much, to the last.
+    NicModel idle = nic;
+    idle.qp_ns = 1e12;
+    assert_true(near(idle.rate(most_qps), most_qps / 1e9, 1e-12));
+    assert_true(near(idle.rate(most_qps / 4 + 1), (most_qps / 4 + 1) / 1e9, 1e-12));
 }
 
 void knee_is_the_last_above(void **) {
@@ -188,6 +193,10 @@ void knee_is_the_last_above(void **) {
     uint32_t last = knee(large, 0.9).value();
     assert_true(last > most_qps / 2 && last < most_qps);
     assert_true(large.rate(last) >= 0.9 * 1.5 && large.rate(last + 1) < 0.9 * 1.5);
+    // The rate rises to the last one.
+    NicModel idle = nic;
+    idle.qp_ns = 1e12;
+    assert_false(knee(idle).has_value());
     // Never above the rate of one QP.
     NicModel one = nic;
     one.qp_ns = 1e-3;

@@ -45,17 +45,20 @@ const std::pair<const char *, Make> models[] = {
     {"lfu", plain<LfuModel>},
 };
 
-/// Few objects more often than others, loops and scans, in turn.
+/// Few objects more often than others, loops, scans and one object for long, in turn.
 std::vector<uint32_t> random_ids(std::mt19937 &random, uint32_t objects, size_t count) {
     std::vector<uint32_t> ids;
 
     while (ids.size() < count) {
-        uint32_t kind = random() % 4, begin = random() % objects, length = 1 + random() % 60;
+        uint32_t kind = random() % 5, begin = random() % objects, length = 1 + random() % 60;
+        if (kind == 4)
+            length *= 10;
         for (uint32_t i = 0; i < length; i++) {
             uint32_t far = random() % objects;
             ids.push_back(kind == 0   ? far
                           : kind == 1 ? (begin + i) % objects
                           : kind == 2 ? (begin + i % 7) % objects
+                          : kind == 4 ? begin
                                       : far % (1 + random() % objects));
         }
     }

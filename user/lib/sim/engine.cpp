@@ -311,19 +311,21 @@ void Engine::tell_load(uint64_t now) {
         return static_cast<uint32_t>(whole ? std::min<uint64_t>(1000, part * 1000 / whole) : 0);
     };
     ds_policy_params &params = cache_->policy.base->params;
-    uint64_t uses = result_.accesses, l1 = result_.found[1], l2 = result_.found[2];
+    uint64_t l1 = result_.found[1] - load_then_.found[1];
+    uint64_t l2 = result_.found[2] - load_then_.found[2];
+    uint64_t l3 = result_.found[3] - load_then_.found[3];
     uint64_t bytes = model_.pcie().bytes, time = now - load_then_.at_ns;
     uint64_t capacity =
         static_cast<uint64_t>(static_cast<double>(time) * options_.times.pcie_bytes_per_ns);
     ds_policy_load load{
         .dma = per_mille(bytes - load_then_.pcie_bytes, capacity),
-        .l1 = per_mille(l1 - load_then_.l1, uses - load_then_.uses),
-        .l2 = per_mille(l2 - load_then_.l2, uses - load_then_.uses - (l1 - load_then_.l1)),
+        .l1 = per_mille(l1, l1 + l2 + l3),
+        .l2 = per_mille(l2, l2 + l3),
         .cpu = per_mille(host_ns_ - load_then_.host_ns, time * options_.handlers.value_or(1))};
     uint32_t before[] = {params.promote_to_l1_threshold, params.promote_to_l2_threshold};
 
-    if (ds_policy_tick(&cache_->policy, now, uses, &load))
-        load_then_ = {now, uses, l1, l2, bytes, host_ns_};
+    if (ds_policy_tick(&cache_->policy, now, result_.accesses, &load))
+        load_then_ = {now, result_.found, bytes, host_ns_};
     uint32_t after[] = {params.promote_to_l1_threshold, params.promote_to_l2_threshold};
     for (unsigned tier = 1; tier <= 2; tier++) {
         if (before[tier - 1] == after[tier - 1])

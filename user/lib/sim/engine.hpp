@@ -242,7 +242,9 @@ private:
 
     // What adaptive-001 is told, since it was told last.
     struct Load {
-        uint64_t at_ns = 0, uses = 0, l1 = 0, l2 = 0, pcie_bytes = 0, host_ns = 0;
+        uint64_t at_ns = 0;
+        std::array<uint64_t, 4> found{};
+        uint64_t pcie_bytes = 0, host_ns = 0;
     };
     Load load_then_;
     struct TickTimer {

@@ -161,7 +161,8 @@ bool has_times(Bytes bytes, Value &&value) {
 
 /// Are there, at two or more of three to ten places, nearly always the same, and others elsewhere?
 /// Then these are records, with the high halves of small numbers or the like. One such place of
-/// four is two of eight, which says no more; one of two tells only if it is 0.
+/// four is two of eight, which says no more; one of two tells only if it is 0, or if numbers may be
+/// halves of addresses.
 template <class T>
 bool has_constants(Bytes bytes) {
     constexpr size_t most = 10;
@@ -175,8 +176,9 @@ bool has_constants(Bytes bytes) {
             for (size_t i = first; i < rows * fields; i += fields)
                 same += at<T>(bytes, i) == at<T>(bytes, first);
             constant[fields] += 10 * same >= 9 * rows;
-            // Every second is 0: numbers that are twice as long.
-            if (fields == 2 && constant[fields] == 1 && same == rows && !at<T>(bytes, first))
+            // Every second is the same: numbers that are twice as long.
+            if (fields == 2 && constant[fields] == 1 && same == rows &&
+                (sizeof(T) == 4 || !at<T>(bytes, first)))
                 return true;
         }
         bool no_more = false;

@@ -49,11 +49,11 @@ Result<Latency> Latency::lognormal(uint64_t median_ns, uint64_t p99_ns) {
                          ", the P99 at most " + std::to_string(most_spread) + " medians"};
 
     double sigma = std::log(double(p99_ns) / double(median_ns)) / z99;
-    std::vector<uint64_t> values;
+    Quantiles values;
     for (double z : normal_quantiles())
         values.push_back(
             static_cast<uint64_t>(std::llround(double(median_ns) * std::exp(sigma * z))));
-    return Latency(median_ns, std::move(values));
+    return Latency(median_ns, std::make_shared<const Quantiles>(std::move(values)));
 }
 
 }  // namespace ds::sim

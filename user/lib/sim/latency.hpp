@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include <ds/result.hpp>
@@ -17,7 +18,7 @@ public:
     static constexpr uint64_t most_ns = 1'000'000'000;
     static constexpr uint64_t most_spread = 100;  // P99 / median
 
-    static Latency constant(uint64_t ns) { return Latency(ns, {}); }
+    static Latency constant(uint64_t ns) { return Latency(ns, nullptr); }
 
     /// -EINVAL unless 1 <= @p median_ns <= @p p99_ns <= most_ns, and the P99 at most most_spread
     /// medians: beyond it, the mean is a matter of events too rare for a simulation to meet.
@@ -27,7 +28,7 @@ public:
     /// table of quantiles, 1,024 of all and 1,024 of the slowest 1,024th, with straight lines
     /// between them; what is rarer than one in two million is cut off.
     uint64_t draw(const Random::Stream &stream, uint64_t place) const {
-        return quantiles_.empty() ? median_ns_ : between(stream.bits(place));
+        return quantiles_ ? between(stream.bits(place)) : median_ns_;
     }
 
     uint64_t median_ns() const { return median_ns_; }
@@ -36,7 +37,10 @@ private:
     static constexpr unsigned share_bits = 10, line_bits = 16;
     static constexpr uint64_t shares = uint64_t(1) << share_bits;
 
-    Latency(uint64_t median_ns, std::vector<uint64_t> quantiles)
+    /// Where shares of the times begin: of all but the slowest, then of its parts.
+    using Quantiles = std::vector<uint64_t>;
+
+    Latency(uint64_t median_ns, std::shared_ptr<const Quantiles> quantiles)
         : median_ns_(median_ns), quantiles_(std::move(quantiles)) {}
 
     static const std::vector<double> &normal_quantiles();
@@ -45,7 +49,8 @@ private:
         uint64_t share = take(bits, share_bits);
         if (share + 1 == shares)
             share += take(bits, share_bits);
-        uint64_t low = quantiles_[share], span = quantiles_[share + 1] - low;
+        const uint64_t *from = quantiles_->data() + share;
+        uint64_t low = from[0], span = from[1] - low;
         return low +
                ((span * take(bits, line_bits) + (uint64_t(1) << (line_bits - 1))) >> line_bits);
     }
@@ -58,7 +63,7 @@ private:
     }
 
     uint64_t median_ns_;
-    std::vector<uint64_t> quantiles_;  // where shares begin; all but the slowest, then its parts
+    std::shared_ptr<const Quantiles> quantiles_;  // all copies have the same; none: a constant
 };
 
 /// What the simulator assumes of hardware that this project has not got.

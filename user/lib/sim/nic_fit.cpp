@@ -104,7 +104,7 @@ std::vector<Point> starts(const std::vector<NicPoint> &points) {
     for (int first = 0; first < places; first++)
         for (int second = first + 1; second < places; second++)
             list.push_back(
-                {std::log(top), std::log(1000 * points.front().qps / points.front().mpps),
+                {std::log(top), std::log(1000.0 * points.front().qps / points.front().mpps),
                  std::log(0.95 * 1000 * parallel / top), std::log(parallel), place(first),
                  place(second), std::log(std::max(drop_ns, 1.0) * parallel)});
     return list;

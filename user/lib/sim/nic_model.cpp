@@ -19,6 +19,18 @@ double fewer_than(unsigned limit, double qps, double p) {
     return std::min(sum, 1.0);
 }
 
+/// The last number of QPs that is good, if all to it are, and none beyond; @p low if none is.
+template <typename IsGood>
+uint32_t last_with(uint32_t low, IsGood is_good) {
+    uint32_t bad = most_qps + 1;
+
+    while (bad - low > 1) {
+        uint32_t middle = low + (bad - low) / 2;
+        (is_good(middle) ? low : bad) = middle;
+    }
+    return low;
+}
+
 }  // namespace
 
 double NicCache::miss_ratio(uint32_t qps, Access access) const {
@@ -37,30 +49,28 @@ double NicCache::miss_ratio(uint32_t qps, Access access) const {
     return std::max(0.0, 1 - fits - part);
 }
 
+double NicModel::asked_for(uint32_t qps) const {
+    return 1000.0 * qps / qp_ns;
+}
+
 double NicModel::rate(uint32_t qps) const {
     double work = work_ns + context.miss_ratio(qps, access) * context.miss_ns +
                   translation.miss_ratio(qps, access) * translation.miss_ns;
 
-    return std::min({line_mpps, 1000 * qps / qp_ns, 1000 * parallel / work});
+    return std::min({line_mpps, asked_for(qps), 1000 * parallel / work});
 }
 
 std::optional<uint32_t> knee(const NicModel &model, double share) {
-    uint32_t low = 1;
-
-    // The rate rises as long as QPs wait for themselves, then never again.
-    while (low < most_qps && model.rate(low + 1) > model.rate(low))
-        low++;
-    double least = share * model.rate(low);
-    uint32_t high = low;
-    while (high < most_qps && model.rate(high) >= least)
-        high = std::min(2 * high, most_qps);
-    if (model.rate(high) >= least)
+    // The rate rises as long as QPs get all that they ask for, then never again.
+    uint32_t top =
+        last_with(1, [&](uint32_t qps) { return model.rate(qps) >= model.asked_for(qps); });
+    if (top < most_qps && model.rate(top + 1) > model.rate(top))
+        top++;
+    double least = share * model.rate(top);
+    uint32_t last = last_with(top, [&](uint32_t qps) { return model.rate(qps) >= least; });
+    if (last == most_qps)
         return std::nullopt;
-    while (high - low > 1) {
-        uint32_t middle = low + (high - low) / 2;
-        (model.rate(middle) >= least ? low : high) = middle;
-    }
-    return low;
+    return last;
 }
 
 NicModel with_tokens(const NicModel &model) {

@@ -38,6 +38,9 @@ struct NicModel {
 
     /// READs in a us (Mpps) with @p qps QPs, 1 or more.
     double rate(uint32_t qps) const;
+
+    /// Likewise, if each QP only waits for itself.
+    double asked_for(uint32_t qps) const;
 };
 
 constexpr uint32_t most_qps = 1 << 24;

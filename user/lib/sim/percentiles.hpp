@@ -17,7 +17,10 @@ public:
     static constexpr unsigned sub_bits = 7;
 
     void record(uint64_t ns) {
-        counts_[bucket_of(ns)]++;
+        size_t bucket = bucket_of(ns);
+        if (bucket >= counts_.size()) [[unlikely]]
+            counts_.resize(bucket + 1);
+        counts_[bucket]++;
         count_++;
         sum_ += ns;
         min_ = std::min(min_, ns);
@@ -25,7 +28,8 @@ public:
     }
 
     void merge(const Percentiles &other) {
-        for (size_t i = 0; i < counts_.size(); i++)
+        counts_.resize(std::max(counts_.size(), other.counts_.size()));
+        for (size_t i = 0; i < other.counts_.size(); i++)
             counts_[i] += other.counts_[i];
         count_ += other.count_;
         sum_ += other.sum_;
@@ -61,7 +65,7 @@ public:
 private:
     uint64_t ranked(uint64_t rank) const;
 
-    std::vector<uint64_t> counts_ = std::vector<uint64_t>((65 - sub_bits) << sub_bits);
+    std::vector<uint64_t> counts_;  // as far as the largest time
     uint64_t count_ = 0;
     unsigned __int128 sum_ = 0;
     uint64_t min_ = std::numeric_limits<uint64_t>::max();

@@ -20,12 +20,12 @@ public:
             lists_.put(t2, id);
             return true;
         case b1:
-            target_ = std::min(capacity_, target_ + share(b2, b1));
+            target_ = std::min<double>(capacity_, target_ + share(b2, b1));
             replace(false);
             lists_.put(t2, id);
             return false;
         case b2:
-            target_ -= std::min(target_, share(b1, b2));
+            target_ = std::max(0.0, target_ - share(b1, b2));
             replace(true);
             lists_.put(t2, id);
             return false;
@@ -39,8 +39,8 @@ public:
 private:
     enum List : uint32_t { t1, t2, b1, b2, nowhere };
 
-    uint32_t share(List other, List own) const {
-        return std::max(1u, lists_.size(other) / lists_.size(own));
+    double share(List other, List own) const {
+        return std::max(1.0, static_cast<double>(lists_.size(other)) / lists_.size(own));
     }
 
     /// Moves one from T1 or T2 into the memory behind it.
@@ -70,7 +70,7 @@ private:
     }
 
     uint32_t capacity_;
-    uint32_t target_ = 0;  // size of T1
+    double target_ = 0;  // size of T1
     Places lists_;
 };
 

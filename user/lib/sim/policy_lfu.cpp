@@ -53,9 +53,9 @@ private:
         size_--;
     }
 
-    /// Two neighbouring lists become one, in the order of last use.
+    /// Neighbouring lists become one, in the order of last use.
     void halve() {
-        for (uint32_t uses = 1; uses <= most; uses++)
+        for (uint32_t uses = 0; uses <= most; uses++)
             while (!lists_.empty(uses))
                 ageing_.push_back(lists_.pop_back(uses));
         std::sort(ageing_.begin(), ageing_.end(),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// S3-FIFO (Yang and others, SOSP 2023), as its paper says: a tenth for the small queue, a
-// ghost as long as the main queue.
+// S3-FIFO (Yang and others, SOSP 2023): a tenth for the small queue, a ghost as long as the main
+// queue. Who goes from the small queue to the main one drives nobody out there, as in its authors'
+// libCacheSim: room is made for newcomers only.
 #include <algorithm>
 
 #include "sim/lists.hpp"
