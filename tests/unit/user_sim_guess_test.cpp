@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The format of a file is told by its content, and where that may be more than one, it is refused.
 #include <endian.h>
+#include <zstd.h>
 #include <algorithm>
 #include <cerrno>
 #include <map>
@@ -34,6 +35,24 @@ void no_format_at_all(void **) {
     assert_int_equal(read_trace(folder.file(noise), {.format = Format::u32be}).requests.size(),
                      1024);
     assert_int_equal(error_of([] { format_of("frob"); }).code, EINVAL);
+}
+
+/// Its size stands behind its mark, which there are 16 of; pzstd begins with one.
+void zstd_behind_what_is_to_be_skipped(void **) {
+    Folder folder;
+    std::string content = "1\n2\n", packed(ZSTD_compressBound(content.size()), 0);
+
+    packed.resize(ZSTD_compress(packed.data(), packed.size(), content.data(), content.size(), 1));
+    for (uint32_t mark = 0x184d2a50; mark < 0x184d2a60; mark++)
+        for (uint32_t size : {0, 4, 200'000}) {
+            std::string skipped = bytes_of(mark) + bytes_of(size) + std::string(size, 'x');
+            assert_int_equal(read_trace(folder.file(skipped + packed)).requests.size(), 2);
+            assert_int_equal(
+                read_trace(folder.file(skipped + skipped + packed + skipped)).requests.size(), 2);
+            assert_true(has(refused(folder.file(skipped)).sentence, "empty"));
+            assert_true(has(refused(folder.file(skipped.substr(0, 7))).sentence, "middle"));
+        }
+    assert_true(has(refused(folder.file("P*M\x17\n")).sentence, "cannot be told"));
 }
 
 /// 64-bit numbers of any size are told from 32-bit ones by what comes again.
@@ -191,9 +210,10 @@ void more_than_one_format(void **) {
 
 int main() {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_format_at_all),    cmocka_unit_test(hashed_keys),
-        cmocka_unit_test(pieces_of_an_oracle), cmocka_unit_test(texts_beyond_ascii),
-        cmocka_unit_test(other_records),       cmocka_unit_test(more_than_one_format),
+        cmocka_unit_test(no_format_at_all),     cmocka_unit_test(zstd_behind_what_is_to_be_skipped),
+        cmocka_unit_test(hashed_keys),          cmocka_unit_test(pieces_of_an_oracle),
+        cmocka_unit_test(texts_beyond_ascii),   cmocka_unit_test(other_records),
+        cmocka_unit_test(more_than_one_format),
     };
 
     return cmocka_run_group_tests(tests, nullptr, nullptr);

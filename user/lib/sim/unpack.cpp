@@ -200,6 +200,15 @@ private:
     std::unique_ptr<Stream> rest_;
 };
 
+/// Also of one that begins with a frame to be skipped, as those of pzstd do.
+bool is_zstd(std::string_view magic) {
+    using namespace std::string_view_literals;
+    bool to_skip = !magic.empty() && (magic[0] & 0xf0) == 0x50 &&
+                   magic.substr(1).starts_with("\x2a\x4d\x18"sv);
+
+    return to_skip || magic.starts_with("\x28\xb5\x2f\xfd"sv);
+}
+
 }  // namespace
 
 std::unique_ptr<Stream> unpacked(std::unique_ptr<Stream> packed, const std::string &path) {
@@ -214,7 +223,7 @@ std::unique_ptr<Stream> unpacked(std::unique_ptr<Stream> packed, const std::stri
     if (magic.starts_with("\xfd"
                           "7zXZ\0"sv))
         return std::make_unique<Xz>(std::move(whole), path);
-    if (magic.starts_with("\x28\xb5\x2f\xfd"sv))
+    if (is_zstd(magic))
         return std::make_unique<Zstd>(std::move(whole), path);
     return whole;
 }
