@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <exception>
 #include <new>
 
 #include "call.hpp"
@@ -40,6 +41,10 @@ int run(const Parsed &parsed) {
         return fail(out, parsed,
                     from_errno("SYS", ENOMEM, "dsctl has no memory left",
                                "give it less to do, or raise the limit of its memory"));
+    } catch (const std::exception &error) {
+        return fail(out, parsed,
+                    Error(Exit::failed, "DS-SYS-900", "dsctl cannot go on: " + clause(error.what()),
+                          "report it, with the command line"));
     }
 }
 

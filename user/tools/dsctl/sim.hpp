@@ -42,15 +42,15 @@ auto or_error(Action &&action) {
 }
 
 // The same in another thread, as this one shows how far it has come: the action counts what is done
-// of @p total.
+// of @p total. Where there can be no other thread, this one does it and shows nothing.
 template <class Action>
 auto with_progress(Call &call, const char *what, uint64_t total, Progress::Unit unit,
                    Action &&action) {
     Progress progress(call.settings, what, total, unit);
     std::atomic<uint64_t> done = 0;
-    auto result = std::async(std::launch::async, [&] { return action(&done); });
+    auto result = std::async([&] { return action(&done); });
 
-    while (result.wait_for(std::chrono::milliseconds(100)) != std::future_status::ready)
+    while (result.wait_for(std::chrono::milliseconds(100)) == std::future_status::timeout)
         progress.update(done);
     return or_error([&] { return result.get(); });
 }
