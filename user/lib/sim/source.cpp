@@ -18,7 +18,11 @@ namespace {
 class PlainFile : public Stream {
 public:
     PlainFile(const std::string &path, const BytesRead &told)
-        : path_(path), told_(told), fd_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+        : path_(path),
+          told_(told),
+          // /dev/stdin cannot be opened if it is a socket.
+          fd_(path == "-" ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
+                          : open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
         if (!fd_.open())
             fail("open");
     }

@@ -34,7 +34,8 @@ public:
     static constexpr size_t longest_peek = 256 << 10;
     static constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
 
-    /// Throws Failure if the file cannot be opened. @p told: called as it is read, if set.
+    /// Throws Failure if the file cannot be opened; "-" is standard input. @p told: called as it is
+    /// read, if set.
     explicit Source(const std::string &path, const BytesRead &told = {});
 
     /// The next bytes, at most longest_peek; fewer than asked for only before the end.

@@ -68,7 +68,8 @@ struct ReadOptions {
     std::function<void(uint64_t)> progress = {};  ///< if set, told the file's bytes that were read
 };
 
-/// The trace in a file, plain or compressed (gzip, xz, zstd: told by its first bytes).
+/// The trace in a file, plain or compressed (gzip, xz, zstd: told by its first bytes); "-" is
+/// standard input.
 /// Throws Failure: ENOENT and the like, EBADMSG if it is damaged or of another format, with
 /// the line or byte, EFBIG; also std::bad_alloc. Nothing stays open or allocated.
 Trace read_trace(const std::string &path, const ReadOptions &options = {});

@@ -58,7 +58,7 @@ ds::sim::Trace read_of(const Call &call, const std::string &path) {
 
     try {
         return or_error([&] {
-            return ds::sim::read_trace(path == "-" ? "/dev/stdin" : path,
+            return ds::sim::read_trace(path,
                                        {.format = ds::sim::format_of(call.text("--format")),
                                         .most = call.number("--most"),
                                         .block = static_cast<uint32_t>(call.number("--block")),
