@@ -16,6 +16,7 @@ extern "C" {
 #include <csignal>
 #include <cstdlib>
 #include <string>
+#include <vector>
 
 #include "../../user/tools/dsctl/interrupt.cpp"
 
@@ -40,6 +41,11 @@ private:
     std::string path_;
 };
 
+/// What ends a program, unless it has said otherwise: signals for it alone, and of its mistakes.
+const std::vector<int> fatal{SIGINT,  SIGTERM,   SIGHUP,  SIGQUIT,  SIGXFSZ, SIGPIPE,
+                             SIGXCPU, SIGALRM,   SIGUSR1, SIGUSR2,  SIGABRT, SIGSEGV,
+                             SIGBUS,  SIGVTALRM, SIGIO,   SIGRTMIN, SIGRTMAX};
+
 /// The status of a child that does this, with all signals as they are by default.
 template <class Action>
 int status_of(Action &&action) {
@@ -49,7 +55,7 @@ int status_of(Action &&action) {
     if (child == 0) {
         const rlimit no_core{0, 0};
         setrlimit(RLIMIT_CORE, &no_core);
-        for (int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXFSZ})
+        for (int number : fatal)
             std::signal(number, SIG_DFL);
         action();
         _exit(0);
@@ -64,7 +70,7 @@ void killed(int status, int number) {
 }
 
 void a_file_goes(void **) {
-    for (int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXFSZ}) {
+    for (int number : fatal) {
         TemporaryFile file;
         killed(status_of([&] {
                    dsctl::remove_if_killed(file.path());
@@ -73,6 +79,18 @@ void a_file_goes(void **) {
                number);
         assert_false(file.is_there());
     }
+}
+
+void what_does_not_end_a_program(void **) {
+    TemporaryFile file;
+    int status = status_of([&] {
+        dsctl::remove_if_killed(file.path());
+        for (int number : {SIGCHLD, SIGCONT, SIGURG, SIGWINCH})
+            raise(number);
+    });
+
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    assert_true(file.is_there());
 }
 
 void not_if_it_is_done(void **) {
@@ -125,6 +143,7 @@ void what_is_ignored_stays_so(void **) {
 int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(a_file_goes),
+        cmocka_unit_test(what_does_not_end_a_program),
         cmocka_unit_test(not_if_it_is_done),
         cmocka_unit_test(the_second_one_kills),
         cmocka_unit_test(what_is_ignored_stays_so),

@@ -6,8 +6,8 @@
 #include <unistd.h>
 #include <cerrno>
 #include <cstdio>
-#include <cstdlib>
-#include <memory>
+#include <filesystem>
+#include <system_error>
 
 #include "error.hpp"
 #include "interrupt.hpp"
@@ -34,17 +34,21 @@ std::string file_remedy(int errnum) {
     }
 }
 
-void File::fail(const char *what) const {
+// As errno says.
+static Error file_error(const char *what, const std::string &path) {
     int errnum = errno;
 
-    throw from_errno("FIL", errnum,
-                     "cannot " + std::string(what) + " '" + path_ + "': " + errno_text(errnum),
-                     file_remedy(errnum))
-        .with("file", path_);
+    return from_errno("FIL", errnum,
+                      "cannot " + std::string(what) + " '" + path + "': " + errno_text(errnum),
+                      file_remedy(errnum))
+        .with("file", path);
 }
 
-File::File(const std::string &path, int flags, mode_t mode, const std::string &name)
-    : path_(name.empty() ? path : name), owned_(path != "-") {
+void File::fail(const char *what) const {
+    throw file_error(what, path_);
+}
+
+File::File(const std::string &path, int flags, mode_t mode) : path_(path), owned_(path != "-") {
     if (owned_)
         fd_ = ::open(path.c_str(), flags | O_CLOEXEC, mode);
     else
@@ -105,6 +109,14 @@ mode_t File::mode() const {
     return status.st_mode;
 }
 
+void File::become_like(const struct stat &other) {
+    // Whoever may not give it away keeps it. First, as that can change the mode.
+    [[maybe_unused]] int given = fchown(fd_, other.st_uid, other.st_gid);
+
+    if (fchmod(fd_, other.st_mode & ACCESSPERMS) != 0)
+        fail("make");
+}
+
 std::optional<uint64_t> File::size() const {
     struct stat status;
 
@@ -132,43 +144,81 @@ std::string contents_of(const std::string &path) {
 
 // ---- a file that is replaced as a whole ----
 
-NewFile::Draft::Draft(std::string path) : path_(std::move(path)) {
-    if (!path_.empty())
-        remove_if_killed(path_.c_str());
+// What the last of some symbolic links names, be it there or not.
+static std::string end_of_links(const std::string &path) {
+    constexpr int most_links = 40;  // as for the kernel
+    std::filesystem::path end = path;
+    std::error_code no_link;
+
+    for (int i = 0; i < most_links && !no_link; i++) {
+        std::filesystem::path next = std::filesystem::read_symlink(end, no_link);
+        if (!no_link)
+            end = end.parent_path() / next;
+    }
+    return end;
+}
+
+NewFile::Place NewFile::place_of(const std::string &path) {
+    struct stat old, named;
+
+    if (path == "-")
+        return {path, false, {}};
+    bool is_there = stat(path.c_str(), &old) == 0;
+    // Opening it fails as well, and says why.
+    if (!is_there && errno != ENOENT)
+        return {path, false, {}};
+    std::string end = end_of_links(path);
+    if (!is_there)
+        return {end, true, {}};
+    // A link of /proc may lead to a file that has no name any more.
+    if (!S_ISREG(old.st_mode) || lstat(end.c_str(), &named) != 0 || named.st_dev != old.st_dev ||
+        named.st_ino != old.st_ino)
+        return {path, false, {}};
+    return {end, true, old};
+}
+
+NewFile::Draft::Draft(const Place &place, const std::string &name) {
+    mode_t mode = place.old ? place.old->st_mode & ACCESSPERMS : 0666;
+
+    if (!place.is_replaced)
+        return;
+    // What has the name already, a link too, is not ours to write to or to remove; so no signal may
+    // come between the making of the draft and the word that it is one.
+    Blocked blocked;
+    for (int i = 0; fd_ < 0; i++) {
+        path_ = place.path + format(".%d.%d.tmp", getpid(), i);
+        fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+        if (fd_ < 0 && errno != EEXIST)
+            throw file_error("make", name);
+    }
+    remove_if_killed(path_.c_str());
 }
 
 NewFile::Draft::~Draft() {
-    if (!path_.empty() && !kept_)
+    if (fd_ >= 0 && !kept_)
         std::remove(path_.c_str());
     remove_if_killed(nullptr);
 }
 
-NewFile::Place NewFile::place_of(const std::string &path) {
-    std::string draft = path + format(".%d.tmp", getpid());
-    struct stat status;
-
-    if (path == "-")
-        return {path, path, 0};
-    if (stat(path.c_str(), &status) != 0)
-        return {path, draft, 0666};
-    std::unique_ptr<char, decltype(&std::free)> real(realpath(path.c_str(), nullptr), std::free);
-    if (!S_ISREG(status.st_mode) || !real)
-        return {path, path, 0};
-    draft.replace(0, path.size(), real.get());
-    return {real.get(), draft, status.st_mode & ACCESSPERMS};
+void NewFile::Draft::keep(const Place &place) {
+    if (fd_ >= 0 && std::rename(path_.c_str(), place.path.c_str()) != 0)
+        throw from_errno("FIL", errno, "cannot make '" + place.path + "': " + errno_text(errno),
+                         "check the folder and its file system");
+    kept_ = true;
 }
 
 NewFile::NewFile(const std::string &path)
     : place_(place_of(path)),
-      draft_(place_.is_replaced() ? place_.draft : ""),
-      file_(place_.draft, O_WRONLY | O_CREAT | O_TRUNC, place_.mode, path) {}
+      draft_(place_, path),
+      file_(place_.is_replaced ? File(draft_.fd(), path)
+                               : File(path, O_WRONLY | O_CREAT | O_TRUNC)) {
+    if (place_.old)
+        file_.become_like(*place_.old);
+}
 
 void NewFile::keep() {
     file_.close();
-    if (place_.is_replaced() && std::rename(place_.draft.c_str(), place_.path.c_str()) != 0)
-        throw from_errno("FIL", errno, "cannot make '" + place_.path + "': " + errno_text(errno),
-                         "check the folder and its file system");
-    draft_.keep();
+    draft_.keep(place_);
 }
 
 }  // namespace dsctl

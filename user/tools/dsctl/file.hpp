@@ -2,6 +2,7 @@
 // A file whose errors say its name. "-" is standard input or output.
 #pragma once
 
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <cstddef>
 #include <cstdint>
@@ -16,8 +17,9 @@ std::string file_remedy(int errnum);
 
 class File {
 public:
-    // Errors call it @p name, if it has another one for the user.
-    File(const std::string &path, int flags, mode_t mode = 0666, const std::string &name = "");
+    File(const std::string &path, int flags, mode_t mode = 0666);
+    // Takes over what is open already. Errors call it @p name.
+    File(int fd, const std::string &name) : path_(name), fd_(fd), owned_(true) {}
     ~File();
     File(const File &) = delete;
     File &operator=(const File &) = delete;
@@ -31,6 +33,9 @@ public:
     void close();
 
     mode_t mode() const;
+
+    // Gives it the permissions of another file, and the owner if it may be given away.
+    void become_like(const struct stat &other);
 
     // Bytes of a regular file; nothing for a pipe or a terminal.
     std::optional<uint64_t> size() const;
@@ -46,9 +51,12 @@ private:
 // All that is in a file.
 std::string contents_of(const std::string &path);
 
-// The file to be written: complete or absent, never half, also if a signal ends dsctl. One that is
-// there is replaced, with its mode, behind a symbolic link too. A device or a pipe is never
-// replaced, but written to. There is one at a time.
+// The file to be written: complete or absent, never half, also if a signal but SIGKILL ends dsctl.
+// One that is there is replaced: the new one has its permissions, and its owner and group as far as
+// the user may give files away. Symbolic links stay, also several in a row: what the last one names
+// is replaced, or made if it is not there. Until then the bytes are in a draft beside it, a new
+// file with a name that nothing had. A device or a pipe is never replaced, but written to. There is
+// one at a time.
 class NewFile {
 public:
     explicit NewFile(const std::string &path);
@@ -61,24 +69,27 @@ public:
 private:
     struct Place {
         std::string path;
-        std::string draft;  // may be the same
-        mode_t mode;
-
-        bool is_replaced() const { return draft != path; }
+        bool is_replaced;                // else written to
+        std::optional<struct stat> old;  // what is replaced, if there is something
     };
 
-    // Goes, unless it is kept: also with a signal, from before it is made.
+    // Goes, unless it is kept: also with a signal, from when it is made.
     class Draft {
     public:
-        explicit Draft(std::string path);  // empty: there is none
+        // Only for what is replaced. Errors call it @p name.
+        Draft(const Place &place, const std::string &name);
         ~Draft();
         Draft(const Draft &) = delete;
         Draft &operator=(const Draft &) = delete;
 
-        void keep() { kept_ = true; }
+        int fd() const { return fd_; }
+
+        // Puts it there.
+        void keep(const Place &place);
 
     private:
         std::string path_;
+        int fd_ = -1;
         bool kept_ = false;
     };
 

@@ -2,12 +2,16 @@
 #include "interrupt.hpp"
 
 #include <unistd.h>
-#include <csignal>
+#include <algorithm>
+#include <array>
 
 namespace dsctl {
 
 static volatile std::sig_atomic_t watched, seen;
 static const char *volatile file_to_remove;
+
+// All others end dsctl by default.
+constexpr std::array not_fatal{SIGCHLD, SIGCONT, SIGURG, SIGWINCH, SIGTSTP, SIGTTIN, SIGTTOU};
 
 static void at_signal(int number) {
     if (watched && !seen && (number == SIGINT || number == SIGTERM)) {
@@ -37,8 +41,9 @@ void remove_if_killed(const char *path) {
     struct sigaction now;
 
     file_to_remove = path;
-    for (int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXFSZ})
-        if (path && sigaction(number, nullptr, &now) == 0 && now.sa_handler == SIG_DFL)
+    for (int number = 1; path && number <= SIGRTMAX; number++)
+        if (std::ranges::count(not_fatal, number) == 0 && sigaction(number, nullptr, &now) == 0 &&
+            now.sa_handler == SIG_DFL)
             handle(number);
 }
 
@@ -46,20 +51,20 @@ bool interrupted() {
     return seen;
 }
 
-// Between a look at what has come and the wait no signal is taken, so none is missed.
-class Blocked {
-public:
-    Blocked() {
-        sigset_t blocked;
-        sigemptyset(&blocked);
-        sigaddset(&blocked, SIGINT);
-        sigaddset(&blocked, SIGTERM);
-        sigprocmask(SIG_BLOCK, &blocked, &before_);
-    }
-    Blocked(const Blocked &) = delete;
-    Blocked &operator=(const Blocked &) = delete;
-    ~Blocked() { sigprocmask(SIG_SETMASK, &before_, nullptr); }
+Blocked::Blocked() {
+    sigset_t all;
 
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before_);
+}
+
+Blocked::~Blocked() {
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+}
+
+// Between a look at what has come and the wait no signal is taken, so none is missed.
+class Waiter : Blocked {
+public:
     // False if the time is over.
     bool wait(std::chrono::steady_clock::time_point time, pollfd *file) const {
         using std::chrono::nanoseconds;
@@ -73,23 +78,20 @@ public:
         ppoll(file, file ? 1 : 0, &wait, &before_);
         return true;
     }
-
-private:
-    sigset_t before_;
 };
 
 void sleep_until(std::chrono::steady_clock::time_point time) {
-    Blocked blocked;
+    Waiter waiter;
 
-    while (!seen && blocked.wait(time, nullptr)) {
+    while (!seen && waiter.wait(time, nullptr)) {
     }
 }
 
 void wait_until(std::chrono::steady_clock::time_point time, pollfd *file) {
-    Blocked blocked;
+    Waiter waiter;
 
     if (!seen)
-        blocked.wait(time, file);
+        waiter.wait(time, file);
 }
 
 }  // namespace dsctl

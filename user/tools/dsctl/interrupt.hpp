@@ -5,6 +5,7 @@
 #include <poll.h>
 
 #include <chrono>
+#include <csignal>
 
 namespace dsctl {
 
@@ -12,9 +13,22 @@ namespace dsctl {
 // does, should the first wait not end.
 void watch_interrupts();
 
-// A signal that ends dsctl removes this file first, if there is one; nullptr: none any more. The
-// name stays as long. What dsctl was told to ignore, as in the background, is ignored.
+// A signal that ends dsctl, whichever but SIGKILL, removes this file first, if there is one;
+// nullptr: none any more. The name stays as long. What dsctl was told to ignore, as in the
+// background, is ignored.
 void remove_if_killed(const char *path);
+
+// As long as it is there, this thread takes no signal.
+class Blocked {
+public:
+    Blocked();
+    ~Blocked();
+    Blocked(const Blocked &) = delete;
+    Blocked &operator=(const Blocked &) = delete;
+
+protected:
+    sigset_t before_;
+};
 
 bool interrupted();
 
