@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -50,6 +51,13 @@ inline Trace trace_of(const std::vector<uint32_t> &ids) {
         trace.uniques = std::max(trace.uniques, id + 1);
     }
     return trace;
+}
+
+/// What is written is added to @p text.
+inline WriteBytes to(std::string &text) {
+    return [&](std::span<const std::byte> bytes) {
+        text.append(reinterpret_cast<const char *>(bytes.data()), bytes.size());
+    };
 }
 
 /// Real traces, or "" if DS_TRACES is not their folder.

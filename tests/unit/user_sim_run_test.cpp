@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs of the token cache in virtual time.
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
-#include <fstream>
 #include <functional>
 #include <map>
+#include <span>
+#include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/generate.hpp"
@@ -327,7 +330,6 @@ void counts_agree(void **) {
 }
 
 void events_are_counted(void **) {
-    Folder folder;
     Trace trace = generate(
         {.kind = "phases", .requests = 200'000, .objects = 300, .writes = 0.5, .seed = seed});
     for (const char *policy : {"default", "adaptive-001"}) {
@@ -336,12 +338,13 @@ void events_are_counted(void **) {
         options.policy = policy;
         if (options.policy == "adaptive-001")
             options.set("PROMOTE_TO_L1_THRESHOLD", 64);  // from which it comes down
-        auto log = EventLog::create(folder.path("events")).or_throw();
+        std::string text;
+        EventLog log(to(text));
         RunResult r = run(trace, options, &log);
-        log.finish().or_throw();
+        log.finish();
 
         std::map<std::string, uint64_t> counts;
-        std::ifstream lines(folder.path("events"));
+        std::istringstream lines(text);
         uint64_t last = 0;
         for (std::string line; std::getline(lines, line);) {
             uint64_t time = 0;
@@ -364,6 +367,29 @@ void events_are_counted(void **) {
             assert_true(r.threshold_changes > 0 && counts["demote"] > 0);
         else
             assert_int_equal(r.threshold_changes + counts["demote"], 0);
+    }
+}
+
+/// Wherever the engine is then, it goes no further, and nothing of it is left.
+void a_log_that_cannot_be_written(void **) {
+    Trace trace = zipf(3000, 200'000, 0.2);
+
+    for (auto [handlers, batch] : {std::pair(0, 0), {0, 16}, {2, 0}}) {
+        RunOptions options;
+        options.l1 = 100;
+        if (handlers)
+            options.handlers = handlers;
+        if (batch)
+            options.set("PREFETCH_BATCH_THRESHOLD", static_cast<uint64_t>(batch));
+        std::atomic<uint64_t> begun = 0;
+        int writes = 0;
+        EventLog log([&](std::span<const std::byte>) {
+            if (++writes == 2)
+                throw ds::Failure(ds::Error::from(ENOSPC));
+        });
+        assert_int_equal(error_of([&] { run(trace, options, &log, &begun); }).code, ENOSPC);
+        assert_int_equal(writes, 2);
+        assert_true(begun < trace.requests.size() / 2);
     }
 }
 
@@ -391,7 +417,6 @@ void parameters_are_heeded(void **) {
 }
 
 void classes_keep_to_their_tiers(void **) {
-    Folder folder;
     Trace trace = zipf(500, 100'000, 0.2);
     RunOptions options;
     options.l1 = 100;
@@ -414,14 +439,15 @@ void classes_keep_to_their_tiers(void **) {
     }
     // Side by side: whoever moves is of a class that may be there.
     options.classes = ClassShares::parse("token:30,doorbell:10,wqe:10,qp:20,index:10,history:20");
-    auto log = EventLog::create(folder.path("events")).or_throw();
+    std::string text;
+    EventLog log(to(text));
     RunResult r = run(trace, options, &log);
-    log.finish().or_throw();
+    log.finish();
     assert_conserved(trace, r);
     std::map<uint64_t, uint32_t> object_of;
     for (uint32_t object = 0; object < trace.uniques; object++)
         object_of[trace.keys.empty() ? object : trace.keys[object]] = object;
-    std::ifstream lines(folder.path("events"));
+    std::istringstream lines(text);
     std::array<uint64_t, 4> moved{};
     for (std::string line; std::getline(lines, line);) {
         uint64_t token = 0;
@@ -513,6 +539,7 @@ int main() {
         cmocka_unit_test(lives_and_ends),
         cmocka_unit_test(counts_agree),
         cmocka_unit_test(events_are_counted),
+        cmocka_unit_test(a_log_that_cannot_be_written),
         cmocka_unit_test(parameters_are_heeded),
         cmocka_unit_test(classes_keep_to_their_tiers),
         cmocka_unit_test(shares_of_classes),

@@ -136,6 +136,8 @@ void Engine::happen() {
     } else {
         copy(event.change, event.time);
     }
+    if (events_)
+        events_->relieve();
 }
 
 void Engine::copy_at(uint64_t time, uint32_t number, uint64_t now) {

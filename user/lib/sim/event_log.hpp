@@ -2,12 +2,12 @@
 // What happened in a run, one JSON object a line.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 
-#include <ds/result.hpp>
-
-#include "fabric/fd.hpp"
+#include "sim/ds_format.hpp"
 
 namespace ds::sim {
 
@@ -17,30 +17,30 @@ class EventLog {
 public:
     enum class Move : uint8_t { promote, demote, evict, expand, abort, expire, stage };
 
-    /// Writes to @p path, from its beginning.
-    static Result<EventLog> create(const std::string &path);
+    /// @p write is given whole lines, and may throw.
+    explicit EventLog(WriteBytes write) : write_(std::move(write)) {}
+    EventLog(const EventLog &) = delete;
+    EventLog &operator=(const EventLog &) = delete;
 
-    EventLog(EventLog &&) = default;
-    EventLog &operator=(EventLog &&) = delete;
-    ~EventLog() { flush(); }
-
+    /// These only add to a buffer: what write throws must not pass through the core, of which the
+    /// caller may be a part.
     void move(uint64_t t_ns, Move what, uint64_t token, unsigned from, unsigned to);
     void threshold(uint64_t t_ns, unsigned tier, uint64_t from, uint64_t to);
 
-    /// Writes out what is buffered. The first error of any write since the beginning: behind it
-    /// nothing was written.
-    Result<void> finish();
+    /// To be called again and again: writes out what is buffered, if that is enough.
+    void relieve() {
+        if (buffer_.size() >= buffer_bytes)
+            finish();
+    }
+
+    /// Writes out what is buffered.
+    void finish();
 
 private:
-    explicit EventLog(fabric::Fd file, std::string path)
-        : file_(std::move(file)), path_(std::move(path)) {}
+    static constexpr size_t buffer_bytes = size_t(64) << 10;
 
-    void flush();
-
-    fabric::Fd file_;
-    std::string path_;
+    WriteBytes write_;
     std::string buffer_;
-    int error_ = 0;
 };
 
 }  // namespace ds::sim

@@ -91,8 +91,8 @@ struct RunResult {
 };
 
 /// The same for the same trace and options, on any machine. @p events is told what moves.
-/// @p progress counts the requests that have begun. Throws Failure as both check() do, and if the
-/// token cache cannot hold the trace's objects.
+/// @p progress counts the requests that have begun. Throws Failure as both check() do, if the token
+/// cache cannot hold the trace's objects, and what the log's writer throws.
 RunResult run(const Trace &trace, const RunOptions &options, EventLog *events = nullptr,
               std::atomic<uint64_t> *progress = nullptr);
 

@@ -155,19 +155,24 @@ void print_fields(Call &call, const RunOptions &options, const RunResult &result
     call.out.fields(fields);
 }
 
-// As the log is written from its beginning, the trace would be gone.
+// As the log takes the place of what is there, the trace or the result would be gone.
 void check_events(const Call &call, const std::string &trace) {
-    struct stat one, other;
+    struct stat log, other;
+    auto is_log = [&](int status) {
+        return status == 0 && other.st_dev == log.st_dev && other.st_ino == log.st_ino;
+    };
 
     if (!call.has("--events"))
         return;
     if (call.text("--events") == "-")
         throw usage("--events has no '-': standard output has the result", "name a file");
-    if ((trace == "-" ? fstat(STDIN_FILENO, &one) : stat(trace.c_str(), &one)) != 0 ||
-        stat(call.text("--events").c_str(), &other) != 0)
+    if (stat(call.text("--events").c_str(), &log) != 0)
         return;
-    if (one.st_dev == other.st_dev && one.st_ino == other.st_ino)
+    if (is_log(trace == "-" ? fstat(STDIN_FILENO, &other) : stat(trace.c_str(), &other)))
         throw usage("the file of --events is the trace itself: '" + trace + "'",
+                    "choose another file");
+    if (S_ISREG(log.st_mode) && is_log(fstat(STDOUT_FILENO, &other)))
+        throw usage("the file of --events is standard output, which has the result",
                     "choose another file");
 }
 
@@ -177,6 +182,7 @@ Exit sim_run(Call &call) {
     const std::string file = call.text("TRACE");
     bool csv = wants_csv(call);
     RunOptions options = cell_of(call);
+    std::optional<NewFile> log;
     std::optional<EventLog> events;
     std::optional<Timing> timing;
 
@@ -185,12 +191,15 @@ Exit sim_run(Call &call) {
     check_events(call, file);
     Trace trace = accesses_of(call, file);
     or_error([&] { options.check(trace); });
-    if (call.has("--events"))
-        events.emplace(
-            or_error([&] { return EventLog::create(call.text("--events")).or_throw(); }));
+    if (call.has("--events")) {
+        log.emplace(call.text("--events"));
+        events.emplace([&](std::span<const std::byte> bytes) { log->write(bytes); });
+    }
     RunResult result = run(call, trace, options, events ? &*events : nullptr);
-    if (events)
-        or_error([&] { events->finish().or_throw(); });
+    if (events) {
+        events->finish();
+        log->keep();
+    }
     if (call.has("--timing"))
         timing = timing_of(call, trace, options);
 
