@@ -13,6 +13,7 @@
 #include <linux/tick.h>
 #include "token_device.h"
 #include "token_load.h"
+#include "tokens.h"
 
 /**
  * struct ds_token_seen - sums, of which two are compared
@@ -95,6 +96,7 @@ u64 ds_token_load(struct ds_policy_load *load)
 		.l1 = ds_per_mille(l1, uses),
 		.l2 = ds_per_mille(now->l2 - then->l2, uses - l1),
 		.cpu = ds_per_mille(whole - min(idle, whole), whole),
+		.blocking = READ_ONCE(ds_tokens.table.blocking),
 	};
 	return now->uses;
 }

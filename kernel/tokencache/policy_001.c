@@ -12,6 +12,14 @@
 #define DS_POLICY_AT_ONCE	4	/* intervals, in which a lower threshold is tried */
 #define DS_POLICY_LESS_TRAFFIC	32	/* 256ths of the hits or misses that it may cost */
 
+/*
+ * What a move costs. To move a token out of L2 is to drive out another one there, and saves less
+ * than to move one from home. Who has to wait for the host could have hit some times meanwhile.
+ */
+#define DS_POLICY_MOVE_FROM_L2	(DS_TRIAL_HIT / 4)
+#define DS_POLICY_WAIT_FOR_L2	(2 * DS_TRIAL_HIT)
+#define DS_POLICY_WAIT_FOR_HOST	(4 * DS_TRIAL_HIT)
+
 void ds_policy_001_normal(struct ds_policy_params *params, u32 capacity, bool adaptive)
 {
 	*params = (struct ds_policy_params) {
@@ -189,6 +197,15 @@ static u32 ds_policy_adapted(const struct ds_policy_001 *b, struct ds_trials *tr
 	}
 }
 
+static void ds_policy_weigh(struct ds_policy_001 *b, bool blocking)
+{
+	if (b->both.trials)
+		b->l1.move_cost = blocking ? DS_POLICY_WAIT_FOR_L2 : DS_POLICY_MOVE_FROM_L2;
+	else
+		b->l1.move_cost = blocking ? DS_POLICY_WAIT_FOR_HOST : 0;
+	b->both.move_cost = blocking ? DS_POLICY_WAIT_FOR_HOST : 0;
+}
+
 static void ds_policy_adapt(struct ds_policy_001 *b, const struct ds_policy_load *load)
 {
 	u32 *l1 = &b->params.promote_to_l1_threshold, *l2 = &b->params.promote_to_l2_threshold;
@@ -240,6 +257,7 @@ bool ds_policy_tick(struct ds_policy *p, u64 now_ns, u64 uses, const struct ds_p
 	if (now != b->now)
 		b->before = b->now;
 	WRITE_ONCE(b->now, now);
+	ds_policy_weigh(b, load->blocking);
 	more = ds_policy_halve_some(p);
 	if (uses - b->uses < b->params.aging_interval)
 		return false;

@@ -86,12 +86,14 @@ struct ds_policy_params {
  * @l1: hits in L1, of all uses
  * @l2: hits in L2, of those that were not in L1
  * @cpu: time that the host's processor was busy
+ * @blocking: uses wait for what is on its way
  */
 struct ds_policy_load {
 	u32 dma;
 	u32 l1;
 	u32 l2;
 	u32 cpu;
+	bool blocking;
 };
 
 /**

@@ -6,7 +6,7 @@
 
 #define DS_TRIAL_CANDIDATES	16u	/* of policy_001.c */
 #define DS_TRIAL_NOWHERE	(~0u)
-#define DS_TRIAL_USES		0x10000000u	/* in an interval: then as if it had ended */
+#define DS_TRIAL_USES		0x4000000u	/* in an interval: then as if it had ended */
 #define DS_TRIAL_BAND		24u	/* of the misses or hits one is what makes a difference */
 #define DS_TRIAL_TRIFLE		512u	/* of the uses one is too little for a difference, */
 #define DS_TRIAL_FEW		6	/* as are so many, of however few */
@@ -131,29 +131,33 @@ static bool ds_trial_hit(struct ds_trial *m, u16 tag)
 	return true;
 }
 
+
 void ds_trials_access(struct ds_trials *t, u64 hash, u32 uses, u32 alpha)
 {
 	u16 tag = (u16)(hash >> 8);
-	bool hit[DS_TRIALS];
+	s32 gain[DS_TRIALS];
+	s64 apart;
 	u32 i;
 
 	for (i = 0; i < DS_TRIALS; i++) {
 		struct ds_trial *m = &t->trials[i];
+		bool hit = ds_trial_hit(m, tag);
 
-		hit[i] = ds_trial_hit(m, tag);
-		if (hit[i] || uses < ds_trial_thresholds[i])
+		m->hits += hit;
+		gain[i] = hit ? DS_TRIAL_HIT : 0;
+		if (hit || uses < ds_trial_thresholds[i])
 			continue;
 		if (m->count == t->size)
 			ds_trial_remove(m, ds_trials_victim(t, m, alpha));
 		ds_trial_append(m, tag, uses);
+		gain[i] -= (s32)t->move_cost;
 	}
 	for (i = 0; i < DS_TRIALS; i++) {
-		t->trials[i].lead += hit[i] - hit[t->used];
-		t->trials[i].apart += hit[i] != hit[t->used];
+		apart = gain[i] - gain[t->used];
+		t->trials[i].gain += gain[i];
+		t->trials[i].apart += (u64)(apart * apart);
 	}
-	t->missed += !hit[t->used];
-	t->hits += hit[t->used];
-	if (t->missed + t->hits >= DS_TRIAL_USES)
+	if (++t->uses >= DS_TRIAL_USES)
 		ds_trials_age(t);
 }
 
@@ -168,22 +172,30 @@ u32 ds_trials_index(u32 threshold)
 	return i;
 }
 
+static s32 ds_trials_lead(const struct ds_trials *t, u32 index)
+{
+	return t->trials[index].gain - t->trials[t->used].gain;
+}
+
+/* Hits or misses with the threshold in use, whichever are fewer. */
+static u32 ds_trials_fewer(const struct ds_trials *t)
+{
+	u32 hits = t->trials[t->used].hits;
+
+	return min(hits, t->uses - min(hits, t->uses));
+}
+
 /* How often others differed from it is not known exactly. */
 void ds_trials_use(struct ds_trials *t, u32 index)
 {
-	s32 lead;
-	u32 i, apart;
+	u64 apart;
+	u32 i;
 
 	if (!t->trials || index == t->used)
 		return;
-	lead = t->trials[index].lead;
 	apart = t->trials[index].apart;
-	for (i = 0; i < DS_TRIALS; i++) {
-		t->trials[i].lead -= lead;
+	for (i = 0; i < DS_TRIALS; i++)
 		t->trials[i].apart += apart;
-	}
-	t->missed = (u32)max((s32)t->missed - lead, 0);
-	t->hits = (u32)max((s32)t->hits + lead, 0);
 	t->trials[index].apart = 0;
 	t->used = index;
 	t->steady = 0;
@@ -192,23 +204,26 @@ void ds_trials_use(struct ds_trials *t, u32 index)
 /* It leads. */
 static bool ds_trials_is_chance(const struct ds_trials *t, u32 index)
 {
-	const struct ds_trial *m = &t->trials[index];
 	u64 chance = index > t->used ? DS_TRIAL_RAISE : DS_TRIAL_LOWER;
+	s64 lead = ds_trials_lead(t, index);
 
 	if (t->steady > DS_TRIAL_SETTLED)
 		chance = chance * 3 / 2;
-	return (u64)m->lead * (u32)m->lead <= chance * m->apart;
+	return (u64)(lead * lead) <= chance * t->trials[index].apart;
 }
 
 u32 ds_trials_best(const struct ds_trials *t)
 {
-	s32 most = (s32)(min(t->missed, t->hits) / DS_TRIAL_BAND);
 	u32 i, best = t->used;
+	s32 most;
 
-	for (i = 0; t->trials && i < DS_TRIALS; i++) {
-		if (t->trials[i].lead <= most || ds_trials_is_chance(t, i))
+	if (!t->trials)
+		return best;
+	most = (s32)(ds_trials_fewer(t) / DS_TRIAL_BAND * DS_TRIAL_HIT);
+	for (i = 0; i < DS_TRIALS; i++) {
+		if (ds_trials_lead(t, i) <= most || ds_trials_is_chance(t, i))
 			continue;
-		most = t->trials[i].lead;
+		most = ds_trials_lead(t, i);
 		best = i;
 	}
 	return best;
@@ -222,9 +237,10 @@ bool ds_trials_is_worse(const struct ds_trials *t, u32 index, u32 parts)
 	if (!t->trials)
 		return false;
 	for (i = 0; i < DS_TRIALS; i++)
-		most = max(most, t->trials[i].lead);
-	most -= max((s32)((t->missed + t->hits) / DS_TRIAL_TRIFLE), DS_TRIAL_FEW);
-	return t->trials[index].lead < most - (s32)((u64)min(t->missed, t->hits) * parts / 256);
+		most = max(most, ds_trials_lead(t, i));
+	most -= max((s32)(t->uses / DS_TRIAL_TRIFLE), DS_TRIAL_FEW) * DS_TRIAL_HIT;
+	most -= (s32)((u64)ds_trials_fewer(t) * parts / 256) * DS_TRIAL_HIT;
+	return ds_trials_lead(t, index) < most;
 }
 
 void ds_trials_age(struct ds_trials *t)
@@ -236,10 +252,10 @@ void ds_trials_age(struct ds_trials *t)
 
 		for (at = 0; at < m->count && m->heats; at++)
 			m->heats[at] /= 2;
-		m->lead /= 2;
+		m->hits /= 2;
+		m->gain /= 2;
 		m->apart /= 2;
 	}
-	t->missed /= 2;
-	t->hits /= 2;
+	t->uses /= 2;
 	t->steady++;
 }

@@ -7,9 +7,10 @@
  * as often as its threshold says. Who leaves is found as policy_001.h says; or is
  * the one that was used longest ago, for both tiers taken together.
  *
- * Each is compared with the miniature of the threshold in use, on the same uses. One is
- * better if by a 24th of the misses or of the hits, whichever are fewer, and by more than
- * chance, which is so many times the square root of the uses where both differed:
+ * Each is compared with the miniature of the threshold in use, on the same uses: by its hits
+ * less what it took to move keys in. One is better if by a 24th of the misses or of the hits,
+ * whichever are fewer, and by more than chance, which is so many times the square root of
+ * the sum of the squares of single differences:
  *
  *	a higher one	4, or 4.9 if nothing has changed for ten intervals
  *	a lower one	5.5, or 6.7
@@ -28,6 +29,7 @@
 #define DS_TRIALS	13u
 #define DS_TRIAL_MAX	192u	/* entries of a miniature */
 #define DS_TRIAL_MIN	64u
+#define DS_TRIAL_HIT	4	/* what a hit is worth */
 
 extern const u8 ds_trial_thresholds[DS_TRIALS];
 
@@ -36,15 +38,17 @@ extern const u8 ds_trial_thresholds[DS_TRIALS];
  * @tags: 16 bits of a key's hash
  * @heats: uses, to 255, halved in each interval; NULL: not by heat
  * @count: keys
- * @lead: how often it hit, and the one in use did not, less the reverse
- * @apart: how often one of the two hit only
+ * @hits: how often it hit
+ * @gain: what these were worth, less what moves cost
+ * @apart: sum of the squares of its gain less that of the one in use
  */
 struct ds_trial {
 	u16 *tags;
 	u8 *heats;
 	u32 count;
-	s32 lead;
-	u32 apart;
+	u32 hits;
+	s32 gain;
+	u64 apart;
 };
 
 /**
@@ -54,9 +58,9 @@ struct ds_trial {
  * @sampled: keys whose hash is below are in the sample, in 2^-32
  * @used: index of the threshold in use
  * @steady: intervals since it came into use
- * @missed: by its miniature
- * @hits: of it
+ * @uses: of keys in the sample
  * @random: state
+ * @move_cost: what it costs to move a key in, to 16; whoever knows may change it at any time
  * @by_heat: who leaves is found as policy_001.h says
  */
 struct ds_trials {
@@ -65,9 +69,9 @@ struct ds_trials {
 	u32 sampled;
 	u32 used;
 	u32 steady;
-	u32 missed;
-	u32 hits;
+	u32 uses;
 	u32 random;
+	u32 move_cost;
 	bool by_heat;
 };
 

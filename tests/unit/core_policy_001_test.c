@@ -372,29 +372,29 @@ static void trials_come_first(void **state)
 	l1 = &policy.base->l1;
 	both = &policy.base->both;
 	/* One is better, whatever 001's rules say: not busy, and busy. */
-	l1->trials[ds_trials_index(8)].lead = 1000;
-	both->trials[ds_trials_index(3)].lead = 1000;
+	trial_leads(l1, ds_trials_index(8), 1000, 0);
+	trial_leads(both, ds_trials_index(3), 1000, 0);
 	assert_int_equal(interval(0, 300, 100, 0), 8);
 	assert_int_equal(params->promote_to_l2_threshold, 3);
 	assert_int_equal(interval(0, 300, 100, 900), 8);
 	assert_int_equal(params->promote_to_l2_threshold, 3);
 	/* None that is lower while DMA is saturated, and then none that misses much more. */
-	l1->trials[ds_trials_index(2)].lead = 1000;
+	trial_leads(l1, ds_trials_index(2), 1000, 0);
 	assert_int_equal(interval(950, 300, 100, 900), 8);
 	policy.base->fit = 128;
 	assert_int_equal(interval(950, 300, 100, 900), 8);
-	l1->trials[ds_trials_index(2)].lead = 0;
-	l1->missed = 8000;
-	l1->hits = 8000;
-	l1->trials[ds_trials_index(16)].lead = -1032;
+	trial_leads(l1, ds_trials_index(2), 0, 0);
+	l1->uses = 16000;
+	l1->trials[l1->used].hits = 8000;
+	trial_leads(l1, ds_trials_index(16), -1032, 0);
 	assert_int_equal(interval(950, 300, 100, 900), 8);
-	l1->missed = 8000;
-	l1->hits = 8000;
-	l1->trials[ds_trials_index(16)].lead = -1031;
+	l1->uses = 16000;
+	l1->trials[l1->used].hits = 8000;
+	trial_leads(l1, ds_trials_index(16), -1031, 0);
 	policy.base->fit = 128;
 	assert_int_equal(interval(950, 300, 100, 900), 16);
 	/* That to L2 is not above that to L1. */
-	l1->trials[ds_trials_index(1)].lead = 10000;
+	trial_leads(l1, ds_trials_index(1), 10000, 0);
 	assert_int_equal(interval(0, 300, 100, 0), 1);
 	assert_int_equal(params->promote_to_l2_threshold, 1);
 	stop();
@@ -412,20 +412,20 @@ static void lower_ones_are_tried_soon_or_not_at_all(void **state)
 	l1 = &policy.base->l1;
 	policy.base->params.promote_to_l1_threshold = 16;
 	for (i = 0; i <= 11; i++) {
-		l1->trials[ds_trials_index(8)].lead = -10;
+		trial_leads(l1, ds_trials_index(8), -10, 0);
 		assert_int_equal(interval(0, 300, 900, 900), 16);
 	}
-	l1->trials[ds_trials_index(8)].lead = 0;
+	trial_leads(l1, ds_trials_index(8), 0, 0);
 	assert_int_equal(interval(0, 300, 900, 900), 16);
 	/* The load no longer asks, and does again. */
 	assert_int_equal(interval(700, 300, 100, 900), 16);
 	for (i = 0; i <= 11; i++)
 		assert_int_equal(interval(0, 300, 900, 900), i < 3 ? 8 >> i : 1);
 	/* It has asked for long, but another change was made. */
-	l1->trials[ds_trials_index(6)].lead = 1000;
+	trial_leads(l1, ds_trials_index(6), 1000, 0);
 	assert_int_equal(interval(0, 300, 900, 900), 6);
 	for (i = 0; i < DS_TRIALS; i++)
-		l1->trials[i].lead = 0;
+		trial_leads(l1, i, 0, 0);
 	assert_int_equal(interval(0, 300, 900, 900), 3);
 	stop();
 }

@@ -226,11 +226,15 @@ static void who_is_in(void **state)
 	assert_int_equal(t.trials[low].tags[0], 1);
 	assert_int_equal(t.trials[low].tags[15], 16);
 	assert_int_equal(t.trials[high].count, 0);
-	assert_int_equal(t.missed, 17);
+	assert_int_equal(t.uses, 17);
+	assert_int_equal(t.trials[low].hits, 0);
 	ds_trials_access(&t, 1 << 8, 5, 0);
 	assert_int_equal(t.trials[low].tags[15], 1);
-	assert_int_equal(t.trials[high].lead, -1);
-	assert_int_equal(t.trials[high].apart, 1);
+	assert_int_equal(t.trials[low].hits, 1);
+	assert_int_equal(t.trials[low].gain, DS_TRIAL_HIT);
+	assert_int_equal(t.trials[high].gain, 0);
+	assert_int_equal(t.trials[low].apart, 0);	/* as that of threshold 1 */
+	assert_int_equal(t.trials[high].apart, DS_TRIAL_HIT * DS_TRIAL_HIT);
 	ds_trials_destroy(&t);
 
 	assert_int_equal(ds_trials_init(&t, 16, ~0u, true), 0);
@@ -248,6 +252,52 @@ static void who_is_in(void **state)
 	ds_trials_destroy(&t);
 }
 
+/* A move costs something, also if the key is back at once. */
+static void what_moves_cost(void **state)
+{
+	u32 i, low = ds_trials_index(4), high = ds_trials_index(6);
+	struct ds_trials t;
+
+	(void)state;
+	assert_int_equal(ds_trials_init(&t, 16, ~0u, false), 0);
+	t.move_cost = 3;
+	for (i = 0; i < 34; i++)
+		ds_trials_access(&t, (u64)(i % 17) << 8, 5, 0);
+	assert_int_equal(t.trials[low].hits, 0);
+	assert_int_equal(t.trials[low].gain, -3 * 34);
+	assert_int_equal(t.trials[high].gain, 0);
+	assert_int_equal(t.trials[high].apart, 9 * 34);
+	/* What never hits is best left alone, and this is not by chance. */
+	assert_int_equal(ds_trials_best(&t), high);
+	ds_trials_access(&t, 16 << 8, 5, 0);
+	assert_int_equal(t.trials[low].gain, DS_TRIAL_HIT - 3 * 34);
+	ds_trials_destroy(&t);
+}
+
+static void what_waits_costs_more(void **state)
+{
+	struct ds_policy_load load = { .blocking = false };
+	struct ds_policy_001 *b;
+
+	(void)state;
+	start(CAPACITY, DS_POLICY_ADAPTIVE_001, KEYS);
+	b = policy.base;
+	ds_policy_tick(&policy, 1, 0, &load);
+	assert_int_equal(b->l1.move_cost, 0);
+	load.blocking = true;
+	ds_policy_tick(&policy, 1, 0, &load);
+	assert_int_equal(b->l1.move_cost, 4 * DS_TRIAL_HIT);
+	assert_int_equal(ds_policy_001_add_l2(&policy, 3000), 0);
+	ds_policy_tick(&policy, 1, 0, &load);
+	assert_int_equal(b->l1.move_cost, 2 * DS_TRIAL_HIT);
+	assert_int_equal(b->both.move_cost, 4 * DS_TRIAL_HIT);
+	load.blocking = false;
+	ds_policy_tick(&policy, 1, 0, &load);
+	assert_int_equal(b->l1.move_cost, DS_TRIAL_HIT / 4);
+	assert_int_equal(b->both.move_cost, 0);
+	stop();
+}
+
 /* However long an interval is: before a counter has no more room, half is forgotten. */
 static void counters_do_not_overflow(void **state)
 {
@@ -255,11 +305,16 @@ static void counters_do_not_overflow(void **state)
 
 	(void)state;
 	assert_int_equal(ds_trials_init(&t, CAPACITY, ~0u, true), 0);
-	t.missed = 0x0ffffffe;
+	t.move_cost = 16;
+	t.uses = 0x3fffffe;
+	t.trials[0].gain = -16 * 0x3fffffe;
+	t.trials[0].apart = 400 * 0x3fffffeull;
 	ds_trials_access(&t, 1 << 8, 1, 0);
-	assert_int_equal(t.missed, 0x0fffffff);
+	assert_int_equal(t.uses, 0x3ffffff);
 	ds_trials_access(&t, 2 << 8, 1, 0);
-	assert_int_equal(t.missed, 0x08000000);
+	assert_int_equal(t.uses, 0x2000000);
+	assert_int_equal(t.trials[0].gain, -8 * 0x4000000);
+	assert_int_equal(t.trials[0].apart, 200 * 0x3fffffeull);
 	ds_trials_destroy(&t);
 }
 
@@ -270,45 +325,70 @@ static void one_is_better_by_a_band(void **state)
 
 	(void)state;
 	assert_int_equal(ds_trials_init(&t, CAPACITY, ~0u, true), 0);
-	t.missed = 2400;
-	t.hits = 2400;
-	t.trials[5].lead = 100;
-	t.trials[5].apart = 100;
+	t.uses = 4800;
+	t.trials[0].hits = 2400;
+	t.trials[0].gain = 2400 * DS_TRIAL_HIT;
+	trial_leads(&t, 5, 100, 100);
 	assert_int_equal(ds_trials_best(&t), 0);
-	t.trials[5].lead = 101;
+	trial_leads(&t, 5, 101, 100);
 	assert_int_equal(ds_trials_best(&t), 5);
-	t.trials[5].apart = 101 * 101 / 16;
+	/* So it is of the hits. */
+	t.trials[0].hits = 2300;
+	trial_leads(&t, 5, 96, 100);
 	assert_int_equal(ds_trials_best(&t), 5);
-	t.trials[5].apart++;
+	trial_leads(&t, 5, 95, 100);
+	assert_int_equal(ds_trials_best(&t), 0);
+	t.trials[0].hits = 2400;
+	trial_leads(&t, 5, 101, 101 * 101 / 16);
+	assert_int_equal(ds_trials_best(&t), 5);
+	trial_leads(&t, 5, 101, 101 * 101 / 16 + 1);
 	assert_int_equal(ds_trials_best(&t), 0);
 	/* One use of 512 is too little. */
-	t.trials[6].lead = 110;
+	trial_leads(&t, 6, 110, 0);
 	assert_false(ds_trials_is_worse(&t, 5, 0));
-	t.trials[6].lead = 111;
+	trial_leads(&t, 6, 111, 130);
 	assert_int_equal(ds_trials_best(&t), 6);
 	assert_true(ds_trials_is_worse(&t, 5, 0));
 	assert_false(ds_trials_is_worse(&t, 5, 1));
 	/* So are six of fewer. */
-	t.missed = t.hits = 1;
-	t.trials[6].lead = 107;
+	t.uses = 2;
+	t.trials[0].hits = 1;
+	trial_leads(&t, 6, 107, 0);
 	assert_false(ds_trials_is_worse(&t, 5, 0));
-	t.trials[6].lead = 108;
+	trial_leads(&t, 6, 108, 0);
 	assert_true(ds_trials_is_worse(&t, 5, 0));
-	t.missed = t.hits = 2400;
-	t.trials[6].lead = 111;
-	t.trials[6].apart = 130;
-	t.trials[5].apart = 102;
+	ds_trials_destroy(&t);
+}
+
+static void another_one_comes_into_use(void **state)
+{
+	const u64 one = DS_TRIAL_HIT * DS_TRIAL_HIT;
+	struct ds_trials t;
+
+	(void)state;
+	assert_int_equal(ds_trials_init(&t, CAPACITY, ~0u, true), 0);
+	t.uses = 4800;
+	t.trials[0].hits = 2401;
+	t.trials[6].hits = 2511;
+	trial_leads(&t, 5, 100, 102);
+	trial_leads(&t, 6, 111, 130);
+	t.steady = 7;
 	ds_trials_use(&t, 6);
+	assert_int_equal(t.steady, 0);
 	assert_int_equal(t.trials[6].apart, 0);
-	assert_int_equal(t.trials[5].apart, 232);	/* at most */
-	assert_int_equal(t.trials[0].apart, 130);
-	assert_int_equal(t.missed, 2289);
-	assert_int_equal(t.trials[0].lead, -111);
-	assert_int_equal(t.trials[5].lead, -10);
-	assert_int_equal(t.trials[6].lead, 0);
+	assert_int_equal(t.trials[5].apart, 232 * one);	/* at most */
+	assert_int_equal(t.trials[0].apart, 130 * one);
+	/* It is to be beaten by a 24th of what it missed: 2289 times. */
+	trial_leads(&t, 5, 95, 100);
+	assert_int_equal(ds_trials_best(&t), 6);
+	trial_leads(&t, 5, 96, 100);
+	assert_int_equal(ds_trials_best(&t), 5);
 	ds_trials_age(&t);
-	assert_int_equal(t.missed, 1144);
-	assert_int_equal(t.trials[0].lead, -55);
+	assert_int_equal(t.uses, 2400);
+	assert_int_equal(t.trials[0].hits, 1200);
+	assert_int_equal(t.trials[5].gain, (111 + 96) * DS_TRIAL_HIT / 2);
+	assert_int_equal(t.trials[0].apart, 65 * one);
+	assert_int_equal(t.steady, 1);
 	ds_trials_destroy(&t);
 }
 
@@ -321,17 +401,14 @@ static void what_has_stood_long_stays(void **state)
 	(void)state;
 	assert_int_equal(ds_trials_init(&t, CAPACITY, ~0u, true), 0);
 	for (i = 0; i <= 11; i++) {
-		t.trials[5].lead = 96;
-		t.trials[5].apart = 96 * 96 / 24;
+		trial_leads(&t, 5, 96, 96 * 96 / 24);
 		assert_int_equal(ds_trials_best(&t), i <= 10 ? 5 : 0);
 		ds_trials_age(&t);
 	}
-	t.trials[5].lead = 96;
-	t.trials[5].apart = 96 * 96 / 24 - 1;
+	trial_leads(&t, 5, 96, 96 * 96 / 24 - 1);
 	assert_int_equal(ds_trials_best(&t), 5);
 	ds_trials_use(&t, 5);
-	t.trials[0].lead = 90;
-	t.trials[0].apart = 90 * 90 / 45;
+	trial_leads(&t, 0, 90, 90 * 90 / 45);
 	assert_int_equal(ds_trials_best(&t), 0);
 	ds_trials_destroy(&t);
 }
@@ -345,22 +422,20 @@ static void raising_takes_less_than_lowering(void **state)
 	(void)state;
 	assert_int_equal(ds_trials_init(&t, CAPACITY, ~0u, true), 0);
 	ds_trials_use(&t, 5);
-	t.trials[4].lead = 120;
-	t.trials[4].apart = 120 * 120 / 20;
+	trial_leads(&t, 4, 120, 120 * 120 / 20);
 	assert_int_equal(ds_trials_best(&t), 5);
-	t.trials[6] = t.trials[4];
+	trial_leads(&t, 6, 120, 120 * 120 / 20);
 	assert_int_equal(ds_trials_best(&t), 6);
-	t.trials[6].lead = 0;
-	t.trials[4].apart = 120 * 120 / 30;
+	trial_leads(&t, 6, 0, 0);
+	trial_leads(&t, 4, 120, 120 * 120 / 30);
 	assert_int_equal(ds_trials_best(&t), 5);
-	t.trials[4].apart--;
+	trial_leads(&t, 4, 120, 120 * 120 / 30 - 1);
 	assert_int_equal(ds_trials_best(&t), 4);
 	for (i = 0; i <= 10; i++)
 		ds_trials_age(&t);
-	t.trials[4].lead = 120;
-	t.trials[4].apart = 120 * 120 / 45;
+	trial_leads(&t, 4, 120, 120 * 120 / 45);
 	assert_int_equal(ds_trials_best(&t), 5);
-	t.trials[4].apart--;
+	trial_leads(&t, 4, 120, 120 * 120 / 45 - 1);
 	assert_int_equal(ds_trials_best(&t), 4);
 	ds_trials_destroy(&t);
 }
@@ -372,8 +447,11 @@ int main(void)
 		TEST(memory_runs_out),
 		TEST(index_of_any_threshold),
 		TEST(who_is_in),
+		TEST(what_moves_cost),
+		TEST(what_waits_costs_more),
 		TEST(counters_do_not_overflow),
 		TEST(one_is_better_by_a_band),
+		TEST(another_one_comes_into_use),
 		TEST(what_has_stood_long_stays),
 		TEST(raising_takes_less_than_lowering),
 		TEST(as_good_as_the_best_fixed_one),

@@ -321,7 +321,8 @@ void Engine::tell_load(uint64_t now) {
         .dma = per_mille(bytes - load_then_.pcie_bytes, capacity),
         .l1 = per_mille(l1, l1 + l2 + l3),
         .l2 = per_mille(l2, l2 + l3),
-        .cpu = per_mille(host_ns_ - load_then_.host_ns, time * options_.handlers.value_or(1))};
+        .cpu = per_mille(host_ns_ - load_then_.host_ns, time * options_.handlers.value_or(1)),
+        .blocking = options_.mode == Mode::blocking};
     uint32_t before[] = {params.promote_to_l1_threshold, params.promote_to_l2_threshold};
 
     if (ds_policy_tick(&cache_->policy, now, result_.accesses, &load))
