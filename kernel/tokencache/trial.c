@@ -131,7 +131,6 @@ static bool ds_trial_hit(struct ds_trial *m, u16 tag)
 	return true;
 }
 
-
 void ds_trials_access(struct ds_trials *t, u64 hash, u32 uses, u32 alpha)
 {
 	u16 tag = (u16)(hash >> 8);

@@ -76,8 +76,9 @@ private:
 
 class TokenDirectory {
 public:
-    /// EACCES for who may not open the device, EPERM for who may but is no administrator; ENOENT, ENXIO or ENODEV if ds.ko is not loaded; EBADF
-    /// for a ds.ko that has none; EPROTO for one of another version.
+    /// EACCES for who may not open the device, EPERM for who may but is no administrator; ENOENT,
+    /// ENXIO or ENODEV if ds.ko is not loaded; EBADF for a ds.ko that has none; EPROTO for one of
+    /// another version.
     static Result<TokenDirectory> open(const char *device = "/dev/ds") {
         int fd = ::open(device, O_RDWR | O_CLOEXEC);
         if (fd < 0)
