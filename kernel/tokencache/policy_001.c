@@ -114,7 +114,6 @@ static void ds_policy_fit(struct ds_policy *p)
 	while (i && hot + b->heats[i - 1] <= p->capacity)
 		hot += b->heats[--i];
 	b->fit = 1u << min(i, DS_POLICY_HEATS - 1u);
-	memset(b->heats, 0, sizeof(b->heats));
 }
 
 /* A slot counts as a word. Are there more? */
@@ -257,7 +256,8 @@ bool ds_policy_tick(struct ds_policy *p, u64 now_ns, u64 uses, const struct ds_p
 	if (now != b->now)
 		b->before = b->now;
 	WRITE_ONCE(b->now, now);
-	ds_policy_weigh(b, load->blocking);
+	if (b->adaptive)
+		ds_policy_weigh(b, load->blocking);
 	more = ds_policy_halve_some(p);
 	if (uses - b->uses < b->params.aging_interval)
 		return false;

@@ -27,7 +27,7 @@ static u32 ds_trials_size(u32 capacity)
 {
 	u32 size = max(1u << (ilog2(capacity) + 5) / 2, DS_TRIAL_MIN);
 
-	return min(size, min(DS_TRIAL_MAX, capacity));
+	return min(size, DS_TRIAL_MAX);
 }
 
 int ds_trials_init(struct ds_trials *t, u32 capacity, u32 most, bool by_heat)
@@ -181,7 +181,7 @@ static u32 ds_trials_fewer(const struct ds_trials *t)
 {
 	u32 hits = t->trials[t->used].hits;
 
-	return min(hits, t->uses - min(hits, t->uses));
+	return min(hits, t->uses - hits);
 }
 
 /* How often others differed from it is not known exactly. */

@@ -96,6 +96,22 @@ static void counts_are_halved(void **state)
 	stop();
 }
 
+/* On a busy host there are more misses than ticks. */
+static void misses_halve_counts_too(void **state)
+{
+	u32 i;
+
+	(void)state;
+	start(4096, DS_POLICY_LITERAL_001, KEYS);
+	for (i = 0; i < 200; i++)
+		use(1);
+	assert_true(ds_policy_tick(&policy, 1, 40960, &quiet));
+	for (i = 0; i < 4096 * 3 / 2 / 64; i++)
+		use(2);
+	assert_int_equal(policy.slots[slot_of[1]].heat, 100);
+	stop();
+}
+
 /* The end of an interval that comes before all counts are halved does not begin again. */
 static void counts_are_halved_however_short_the_interval(void **state)
 {
@@ -167,6 +183,14 @@ static void a_sample_is_counted(void **state)
 		all += heat;
 	}
 	assert_in_range(all, 1300, 1900);
+	/* The fewer, the more it matters how long a gap is on average. */
+	params.heat_sampling = 2;
+	assert_int_equal(ds_policy_set_params(&policy, &params), 0);
+	for (i = 0, all = 0; i < 10000; i++) {
+		all += !policy.base->unsampled;
+		ds_policy_001_heat(&policy, ds_policy_hash(i));
+	}
+	assert_in_range(all, 4800, 5200);
 	stop();
 }
 
@@ -371,6 +395,7 @@ static void trials_come_first(void **state)
 	params = &policy.base->params;
 	l1 = &policy.base->l1;
 	both = &policy.base->both;
+	assert_int_equal(both->sampled, (128ull << 32) / 1064);
 	/* One is better, whatever 001's rules say: not busy, and busy. */
 	trial_leads(l1, ds_trials_index(8), 1000, 0);
 	trial_leads(both, ds_trials_index(3), 1000, 0);
@@ -395,9 +420,51 @@ static void trials_come_first(void **state)
 	assert_int_equal(interval(950, 300, 100, 900), 16);
 	/* That to L2 is not above that to L1. */
 	trial_leads(l1, ds_trials_index(1), 10000, 0);
+	both->uses = 100;
 	assert_int_equal(interval(0, 300, 100, 0), 1);
 	assert_int_equal(params->promote_to_l2_threshold, 1);
+	assert_int_equal(both->uses, 50);
 	stop();
+
+	/* Of no more keys than the policy hears of. */
+	start(511, DS_POLICY_ADAPTIVE_001, KEYS);
+	assert_int_equal(ds_policy_001_add_l2(&policy, 1), 0);
+	assert_int_equal(policy.base->both.sampled, policy.base->l1.sampled);
+	stop();
+}
+
+/* However little is hot, traffic never makes it lower. */
+static void saturation_never_lowers(void **state)
+{
+	(void)state;
+	uses = 0;
+	start(64, DS_POLICY_ADAPTIVE_001, KEYS);
+	policy.base->params.promote_to_l1_threshold = 8;
+	policy.base->fit = 1;
+	assert_int_equal(interval(950, 300, 100, 900), 8);
+	stop();
+}
+
+/* Who has asked for four intervals is heard, who has for five is not. */
+static void asking_has_its_time(void **state)
+{
+	u32 i, asked;
+
+	(void)state;
+	for (asked = 4; asked <= 5; asked++) {
+		uses = 0;
+		start(64, DS_POLICY_ADAPTIVE_001, KEYS);
+		policy.base->params.promote_to_l1_threshold = 16;
+		for (i = 0; i < 12; i++)
+			assert_int_equal(interval(700, 300, 900, 900), 16);
+		for (i = 1; i < asked; i++) {
+			trial_leads(&policy.base->l1, ds_trials_index(8), -10, 0);
+			assert_int_equal(interval(0, 300, 900, 900), 16);
+		}
+		trial_leads(&policy.base->l1, ds_trials_index(8), 0, 0);
+		assert_int_equal(interval(0, 300, 900, 900), asked == 4 ? 8 : 16);
+		stop();
+	}
 }
 
 /* What was worse by the trials for ten intervals, and is no longer. */
@@ -481,6 +548,7 @@ int main(void)
 		TEST(wrong_parameters),
 		TEST(promoted_by_the_128th_use),
 		TEST(counts_are_halved),
+		TEST(misses_halve_counts_too),
 		TEST(counts_are_halved_however_short_the_interval),
 		TEST(another_one_is_used_now),
 		TEST(a_sample_is_counted),
@@ -490,6 +558,8 @@ int main(void)
 		TEST(capacity_implies_the_highest_threshold),
 		TEST(thresholds_follow_the_load),
 		TEST(trials_come_first),
+		TEST(saturation_never_lowers),
+		TEST(asking_has_its_time),
 		TEST(lower_ones_are_tried_soon_or_not_at_all),
 		TEST(a_few_hits_keep_no_threshold),
 		TEST(literal_thresholds_stay),

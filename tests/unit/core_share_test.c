@@ -369,7 +369,7 @@ static void whose_a_token_is(void **state)
 /* So many steps. */
 static u32 tick(u32 steps)
 {
-	return ds_cache_tick(&cache, 0, 0, NULL, steps);
+	return ds_cache_tick(&cache, 0, 0, &no_load, steps);
 }
 
 /* All tokens of a domain are used; then its share becomes smaller. */

@@ -36,6 +36,7 @@ enum { CAPACITY = 64, TOKENS = 3000 };
 static struct ds_cache cache;
 static u32 tokens[TOKENS];
 static u16 posted[TOKENS];
+static const struct ds_policy_load no_load;
 
 static inline u32 create(u32 i)
 {

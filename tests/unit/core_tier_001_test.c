@@ -5,8 +5,6 @@
  */
 #include "core_tier.h"
 
-static const struct ds_policy_load no_load;
-
 static void tick(u64 now, u32 budget)
 {
 	ds_cache_tick(&cache, now, 0, &no_load, budget);

@@ -167,6 +167,7 @@ static void *by_halves(void *arg)
 
 static void *others(void *arg)
 {
+	const struct ds_policy_load no_load = { 0 };
 	u32 random = 99, i;
 	u64 now = 0;
 
@@ -175,7 +176,7 @@ static void *others(void *arg)
 		i = pick(&random);
 		ds_cache_pin(&cache, smp_load_acquire(&tokens[i]), !(random >> 9 & 15));
 		now += 1000000;
-		ds_cache_tick(&cache, now, 0, NULL, 2);
+		ds_cache_tick(&cache, now, 0, &no_load, 2);
 		sched_yield();
 	}
 	return NULL;

@@ -62,7 +62,7 @@ static void without_l2(void **state)
 	check_all(in);
 	assert_int_equal(in[1], CAPACITY);
 	assert_int_equal(in[2], 0);
-	assert_int_equal(ds_cache_tick(&cache, 1ull << 40, 1000, NULL, 100), 0);
+	assert_int_equal(ds_cache_tick(&cache, 1ull << 40, 1000, &no_load, 100), 0);
 	stop();
 }
 
@@ -88,7 +88,7 @@ static void random_uses(void **state)
 		if (!random_below(64))
 			ds_cache_pin(&cache, tokens[i], random_below(8) == 0);
 		if (!random_below(50))
-			ds_cache_tick(&cache, n * 20000, n, NULL, 4);
+			ds_cache_tick(&cache, n * 20000, n, &no_load, 4);
 		if (!(n % 5000))
 			check_all(in);
 	}
@@ -459,7 +459,7 @@ static void stop_moves(u32 every)
 			post(i);
 		if (n % 50 == 0) {
 			ds_cache_pin(&cache, tokens[i], true);
-			ds_cache_tick(&cache, n * 1000000ull, 0, NULL, 8);
+			ds_cache_tick(&cache, n * 1000000ull, 0, &no_load, 8);
 			ds_cache_pin(&cache, tokens[i], false);
 		}
 		if (n % 500 == 0)

@@ -197,6 +197,31 @@ static void memory_runs_out(void **state)
 	ds_trials_destroy(&t);
 }
 
+/* As many entries as the square root of the capacity tells, or as the sample has. */
+static void sizes(void **state)
+{
+	static const u32 of[][2] = { { 16, 16 }, { 64, 64 }, { 256, 64 }, { 512, 128 },
+				     { 1024, 128 }, { 2048, 192 }, { 1 << 20, 192 } };
+	struct ds_trials t;
+	u32 i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(of); i++) {
+		assert_int_equal(ds_trials_init(&t, of[i][0], ~0u, true), 0);
+		assert_int_equal(t.size, of[i][1]);
+		assert_int_equal(t.sampled, min(((u64)t.size << 32) / of[i][0], 0xffffffffull));
+		assert_int_not_equal(t.random, 0);	/* it would stay so */
+		ds_trials_destroy(&t);
+	}
+	assert_int_equal(ds_trials_init(&t, 1000, 1u << 28, false), 0);
+	assert_int_equal(t.sampled, 1u << 28);
+	assert_int_equal(t.size, 63);
+	ds_trials_destroy(&t);
+	assert_int_equal(ds_trials_init(&t, 1000, 1, false), 0);
+	assert_int_equal(t.size, 1);
+	ds_trials_destroy(&t);
+}
+
 static void index_of_any_threshold(void **state)
 {
 	u32 threshold, i;
@@ -249,6 +274,14 @@ static void who_is_in(void **state)
 		assert_int_equal(t.trials[low].tags[15], 3);
 		assert_int_equal(t.trials[low].heats[15], min(7 + i, 255u));
 	}
+	ds_trials_destroy(&t);
+
+	/* Of equal ones the one that was used longest ago. */
+	assert_int_equal(ds_trials_init(&t, 16, ~0u, true), 0);
+	for (i = 0; i < 17; i++)
+		ds_trials_access(&t, (u64)i << 8, 5, 0);
+	assert_int_equal(t.trials[low].tags[0], 1);
+	assert_int_equal(t.trials[low].tags[15], 16);
 	ds_trials_destroy(&t);
 }
 
@@ -445,6 +478,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(nobody_is_better_without_trials),
 		TEST(memory_runs_out),
+		TEST(sizes),
 		TEST(index_of_any_threshold),
 		TEST(who_is_in),
 		TEST(what_moves_cost),
