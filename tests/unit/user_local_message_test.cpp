@@ -8,6 +8,7 @@
 #include <sys/un.h>
 
 #include <atomic>
+#include <barrier>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -494,6 +495,34 @@ void the_path_may_be_long(void **) {
     ds_fabric_close(fabric);
 }
 
+/// What one receiver has taken in beside his own message is there for the other, who may just be
+/// about to wait for it.
+void who_takes_in_two_leaves_one(void **) {
+    Pool pool;
+    ds_service *service = pool.bind(16);
+    constexpr int rounds = 3000;
+    std::atomic<int> received{0};
+    std::barrier round(3);
+    auto receiver = [&] {
+        for (int i = 0; i < rounds; i++) {
+            std::string text(16, 0);
+            ds_message message{};
+            round.arrive_and_wait();
+            received += ds_service_receive(service, 2000, text.data(), 16, &message) == 0;
+        }
+    };
+    std::thread one(receiver), other(receiver);
+    for (int i = 0; i < rounds; i++) {
+        round.arrive_and_wait();
+        for (int k = 0; k < 2; k++)
+            assert_int_equal(ds_message_send(pool.fabric, 1, port, "x", 1, 0), 0);
+    }
+    one.join();
+    other.join();
+    assert_int_equal(received, 2 * rounds);
+    ds_service_close(service);
+}
+
 void many_at_once(void **) {
     Pool pool;
     ds_service *service = pool.bind(1024);
@@ -543,6 +572,7 @@ int main() {
         cmocka_unit_test(strangers_at_the_socket),
         cmocka_unit_test(whose_pool_may_only_be_read),
         cmocka_unit_test(the_path_may_be_long),
+        cmocka_unit_test(who_takes_in_two_leaves_one),
         cmocka_unit_test(many_at_once),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);

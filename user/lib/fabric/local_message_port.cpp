@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -87,8 +88,11 @@ int LocalPort::listen(const PortFolder &folder) {
         ::listen(listener_.get(), static_cast<int>(limit_)) < 0)
         return -errno;
     epoll_ = Fd(epoll_create1(EPOLL_CLOEXEC));
-    if (!epoll_.open())
+    queued_ = Fd(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+    if (!epoll_.open() || !queued_.open())
         return -errno;
+    if (int rc = watch(queued_.get()); rc < 0)
+        return rc;
     return watch(listener_.get());
 }
 
@@ -116,8 +120,11 @@ int LocalPort::gather() {
     std::array<epoll_event, 64> events;
     int n = epoll_wait(epoll_.get(), events.data(), events.size(), 0);
     for (int i = 0; i < n; i++) {
-        if (events[i].data.fd != listener_.get())
-            take_from(events[i].data.fd);
+        int fd = events[i].data.fd;
+        if (fd == queued_.get())
+            continue;
+        if (fd != listener_.get())
+            take_from(fd);
         else if (int rc = accept(); rc < 0)
             return rc;
     }
@@ -171,14 +178,26 @@ int LocalPort::receive(ds_ioc_msg_recv &message) {
             std::lock_guard guard(lock_);
             if (int rc = gather(); rc < 0)
                 return rc;
-            if (!queue_.empty())
-                return hand_out(message);
+            if (!queue_.empty()) {
+                int rc = hand_out(message);
+                tell(!queue_.empty());
+                return rc;
+            }
         }
         if (message.timeout_ms == 0)
             return -EAGAIN;
         if (int rc = wait_for(epoll_.get(), POLLIN, deadline); rc < 0)
             return rc;
     }
+}
+
+// Another one who is about to wait does not see in the sockets what is in the queue by now.
+void LocalPort::tell(bool any) {
+    eventfd_t one = 1;
+    if (any == told_)
+        return;
+    if ((any ? eventfd_write(queued_.get(), one) : eventfd_read(queued_.get(), &one)) == 0)
+        told_ = any;
 }
 
 int LocalPort::hand_out(ds_ioc_msg_recv &message) {

@@ -60,16 +60,19 @@ private:
     void take_from(int fd);
     void drop(int fd);
     int hand_out(ds_ioc_msg_recv &message);
+    void tell(bool any);
 
     const LocalFile &file_;
     const uint32_t port_;
     const size_t limit_;
     bool locked_ = false;
     Fd folder_, listener_, epoll_;
+    Fd queued_;  // an event that is there as long as something is in the queue
 
     std::mutex lock_;
     std::map<int, std::shared_ptr<Connection>> connections_;
     std::deque<Message> queue_;
+    bool told_ = false;                                      // that event is there
     std::map<uint64_t, std::weak_ptr<Connection>> pending_;  // by cookie
 };
 
