@@ -56,6 +56,12 @@ static void wrong_parameters(void **state)
 	stop();
 }
 
+static void use_often(u32 key, u32 times)
+{
+	while (times--)
+		use(key);
+}
+
 static void promoted_by_the_128th_use(void **state)
 {
 	u32 n;
@@ -77,11 +83,9 @@ static void counts_are_halved(void **state)
 
 	(void)state;
 	start(4096, DS_POLICY_LITERAL_001, KEYS);
-	for (i = 0; i < 200; i++)
-		use(1);
+	use_often(1, 200);
 	assert_int_equal(policy.slots[slot_of[1]].heat, 200);
-	for (i = 0; i < 100; i++)
-		use(2);
+	use_often(2, 100);
 	assert_false(ds_policy_tick(&policy, 1, 40959, &quiet));
 	assert_int_equal(policy.slots[slot_of[1]].heat, 200);
 	assert_true(ds_policy_tick(&policy, 1, 40960, &quiet));
@@ -99,15 +103,11 @@ static void counts_are_halved(void **state)
 /* On a busy host there are more misses than ticks. */
 static void misses_halve_counts_too(void **state)
 {
-	u32 i;
-
 	(void)state;
 	start(4096, DS_POLICY_LITERAL_001, KEYS);
-	for (i = 0; i < 200; i++)
-		use(1);
+	use_often(1, 200);
 	assert_true(ds_policy_tick(&policy, 1, 40960, &quiet));
-	for (i = 0; i < 4096 * 3 / 2 / 64; i++)
-		use(2);
+	use_often(2, 4096 * 3 / 2 / 64);
 	assert_int_equal(policy.slots[slot_of[1]].heat, 100);
 	stop();
 }
@@ -119,8 +119,7 @@ static void counts_are_halved_however_short_the_interval(void **state)
 
 	(void)state;
 	start(4096, DS_POLICY_LITERAL_001, KEYS);
-	for (i = 0; i < 100; i++)
-		use(2);
+	use_often(2, 100);
 	for (i = 0; i <= 4096 * 3 / 2 / 64; i++)
 		assert_true(ds_policy_tick(&policy, 1, 40960 * (i + 1), &quiet));
 	assert_int_equal(ds_sketch_count(&policy.base->sketch, ds_policy_hash(2)), 50);
@@ -257,8 +256,7 @@ static void idle_ones_go(void **state)
 	/* It has to be used 64 times more, not once. */
 	ds_policy_forget(&policy, slot_of[0]);
 	slot_of[0] = DS_POLICY_NONE;
-	for (i = 0; i < 63; i++)
-		use(0);
+	use_often(0, 63);
 	assert_int_equal(slot_of[0], DS_POLICY_NONE);
 	use(0);
 	assert_int_not_equal(slot_of[0], DS_POLICY_NONE);
@@ -272,8 +270,7 @@ static void uses_between_two_ticks_are_late_enough(void **state)
 
 	(void)state;
 	start(128, DS_POLICY_LITERAL_001, KEYS);
-	for (i = 0; i < 128; i++)
-		use(0);
+	use_often(0, 128);
 	for (tick = 1; tick <= 5; tick++) {
 		ds_policy_hit(&policy, slot_of[0]);
 		ns_pass(tick * 100000000ull);
