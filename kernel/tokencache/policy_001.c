@@ -231,6 +231,16 @@ static void ds_policy_try(struct ds_policy *p, u64 hash, u32 uses)
 		ds_trials_access(&b->both, hash, uses, 0);
 }
 
+/* Time has passed. */
+static void ds_policy_tick_trials(struct ds_policy_001 *b, u32 now, bool blocking)
+{
+	u64 idle = b->params.demote_from_l1_idle_ns >> DS_POLICY_TICK_SHIFT;
+	u32 passed = (now - b->now) & DS_POLICY_TIME;
+
+	ds_policy_weigh(b, blocking);
+	ds_trials_tick(&b->l1, passed, idle < DS_POLICY_TIME ? (u32)idle : DS_POLICY_TIME);
+}
+
 /* What was noted of hits; some may be of those that were in the slots before. */
 static void ds_policy_001_hear(struct ds_policy *p)
 {
@@ -253,11 +263,11 @@ bool ds_policy_tick(struct ds_policy *p, u64 now_ns, u64 uses, const struct ds_p
 
 	if (!b)
 		return false;
+	if (b->adaptive)
+		ds_policy_tick_trials(b, now, load->blocking);
 	if (now != b->now)
 		b->before = b->now;
 	WRITE_ONCE(b->now, now);
-	if (b->adaptive)
-		ds_policy_weigh(b, load->blocking);
 	more = ds_policy_halve_some(p);
 	if (uses - b->uses < b->params.aging_interval)
 		return false;

@@ -14,6 +14,8 @@
 #define DS_TRIAL_RAISE		16u	/* 4 standard deviations, squared; 4.9 once settled */
 #define DS_TRIAL_LOWER		30u	/* 5.5; 6.7 */
 
+static_assert(DS_TRIAL_MAX <= 255, "of ds_trial.unused");
+
 const u8 ds_trial_thresholds[DS_TRIALS] = { 1, 2, 3, 4, 6, 8, 10, 12, 16, 24, 32, 64, 128 };
 
 static u64 ds_trials_bytes_of(u32 size, bool by_heat)
@@ -87,10 +89,14 @@ static u32 ds_trial_find(const struct ds_trial *m, u16 tag)
 
 static void ds_trial_remove(struct ds_trial *m, u32 at)
 {
+	u32 i;
+
 	m->count--;
 	memmove(m->tags + at, m->tags + at + 1, (m->count - at) * sizeof(*m->tags));
 	if (m->heats)
 		memmove(m->heats + at, m->heats + at + 1, m->count - at);
+	for (i = 0; i < DS_TRIAL_MARKS; i++)
+		m->unused[i] -= at < m->unused[i];
 }
 
 static void ds_trial_append(struct ds_trial *m, u16 tag, u32 heat)
@@ -158,6 +164,30 @@ void ds_trials_access(struct ds_trials *t, u64 hash, u32 uses, u32 alpha)
 	}
 	if (++t->uses >= DS_TRIAL_USES)
 		ds_trials_age(t);
+}
+
+/* So many marks in time are now. */
+static void ds_trial_mark(struct ds_trial *m, u32 marks)
+{
+	memmove(m->unused + marks, m->unused, DS_TRIAL_MARKS - marks);
+	memset(m->unused, (int)m->count, marks);
+}
+
+/* Before the last mark stays the one of the last tick: who was used since then is not idle. */
+void ds_trials_tick(struct ds_trials *t, u32 passed, u32 idle)
+{
+	u32 unit = max(idle / DS_TRIAL_MARKS, 1u), marks, unused, i;
+
+	t->since += passed;
+	marks = min(t->since / unit, DS_TRIAL_MARKS - 1);
+	t->since %= unit;
+	t->due += t->sampled;
+	for (i = 0; i < DS_TRIALS; i++) {
+		ds_trial_mark(&t->trials[i], marks);
+		unused = t->trials[i].unused[DS_TRIAL_MARKS - 1];
+		if (unused && t->due < t->sampled)
+			ds_trial_remove(&t->trials[i], ds_trials_random_below(t, unused));
+	}
 }
 
 /* ---- judgement ---- */

@@ -30,6 +30,7 @@
 #define DS_TRIAL_MAX	192u	/* entries of a miniature */
 #define DS_TRIAL_MIN	64u
 #define DS_TRIAL_HIT	4	/* what a hit is worth */
+#define DS_TRIAL_MARKS	8u	/* in the time after which one is idle */
 
 extern const u8 ds_trial_thresholds[DS_TRIALS];
 
@@ -38,6 +39,8 @@ extern const u8 ds_trial_thresholds[DS_TRIALS];
  * @tags: 16 bits of a key's hash
  * @heats: uses, to 255, halved in each interval; NULL: not by heat
  * @count: keys
+ * @unused: of these, at the beginning, that were not used since the last mark in time, the one
+ *	before it, and so on
  * @hits: how often it hit
  * @gain: what these were worth, less what moves cost
  * @apart: sum of the squares of its gain less that of the one in use
@@ -46,6 +49,7 @@ struct ds_trial {
 	u16 *tags;
 	u8 *heats;
 	u32 count;
+	u8 unused[DS_TRIAL_MARKS];
 	u32 hits;
 	s32 gain;
 	u64 apart;
@@ -61,6 +65,8 @@ struct ds_trial {
  * @uses: of keys in the sample
  * @random: state
  * @move_cost: what it costs to move a key in, to 16; whoever knows may change it at any time
+ * @since: time that has passed since the last mark
+ * @due: part of an idle one that is to leave, in 2^-32
  * @by_heat: who leaves is found as policy_001.h says
  */
 struct ds_trials {
@@ -72,6 +78,8 @@ struct ds_trials {
 	u32 uses;
 	u32 random;
 	u32 move_cost;
+	u32 since;
+	u32 due;
 	bool by_heat;
 };
 
@@ -101,6 +109,17 @@ static inline bool ds_trials_want(const struct ds_trials *t, u64 hash)
  * @alpha: of policy_001.h
  */
 void ds_trials_access(struct ds_trials *t, u64 hash, u32 uses, u32 alpha);
+
+/**
+ * ds_trials_tick - time has passed
+ * @t: the miniatures
+ * @passed: since the last tick, in any units, below 2^31
+ * @idle: in the same, at least 1
+ *
+ * The cache may put out one that was idle for about as long, and not used since the last tick.
+ * Miniatures do it as much more seldom as they are smaller.
+ */
+void ds_trials_tick(struct ds_trials *t, u32 passed, u32 idle);
 
 /* The index of the highest threshold that is not above. */
 u32 ds_trials_index(u32 threshold);

@@ -1,176 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * adaptive-001 beside the best of fixed thresholds, and how fast it follows. What it is told
- * of the load is always that L1 hits seldom and the processor is busy, so its second rule
- * would lower thresholds all the time. The seed is always the same.
- */
+/* Miniatures of L1 for thresholds of promotion: who is in them, and who leads. */
 #include "core_policy.h"
 
 #define CAPACITY	256u
-#define INTERVAL	(CAPACITY * DS_POLICY_AGING_INTERVAL)
-#define SETTLED		10u	/* intervals */
-#define INTERVALS	30u	/* of a phase */
-#define KEYS		200000u
-#define SEEDS		2u
-
-enum kind { ZIPF, UNIFORM, LOOP, SCANS, KINDS };
-
-struct phase {
-	enum kind kind;
-	u32 objects;
-};
-
-/* ---- uses ---- */
-
-/* The n-th of @objects is asked for 1 / n as often. */
-static u32 zipf(u32 objects)
-{
-	static double sum[5000];
-	static u32 made;
-	u32 low = 0, high = objects - 1, middle;
-	double at;
-
-	for (; made < objects; made++)
-		sum[made] = (made ? sum[made - 1] : 0) + 1.0 / (made + 1);
-	at = sum[objects - 1] * random_below(1u << 30) / (1u << 30);
-	while (low < high) {
-		middle = (low + high) / 2;
-		if (sum[middle] < at)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
-static u32 key_of(const struct phase *phase, u32 n)
-{
-	switch (phase->kind) {
-	case ZIPF:
-		return zipf(phase->objects);
-	case UNIFORM:
-		return 10000 + random_below(phase->objects);
-	case LOOP:
-		return 50000 + n % phase->objects;
-	default:
-		return n % 5 < 3 ? zipf(phase->objects) : 100000 + n % 100000;
-	}
-}
-
-/* Hits in each interval of a phase; how often adaptive-001 changed the threshold. */
-struct seen {
-	u32 hits[INTERVALS];
-	u32 changes;
-	u32 late;	/* when it should have settled */
-};
-
-static u64 uses;
-
-static struct seen run(const struct phase *phase)
-{
-	static const struct ds_policy_load load = { .cpu = 1000 };
-	struct seen seen = { .changes = 0 };
-	u32 i, n, before, *threshold = &policy.base->params.promote_to_l1_threshold;
-
-	for (i = 0; i < INTERVALS; i++) {
-		before = *threshold;
-		for (n = 0; n < INTERVAL; n++) {
-			seen.hits[i] += use(key_of(phase, i * INTERVAL + n));
-			if (++uses % 64 == 0)
-				ds_policy_tick(&policy, 1, uses, &load);
-		}
-		if (*threshold == before)
-			continue;
-		seen.changes++;
-		seen.late += i >= SETTLED;
-	}
-	return seen;
-}
-
-static u64 settled_hits(const struct seen *seen)
-{
-	u64 hits = 0;
-	u32 i;
-
-	for (i = SETTLED; i < INTERVALS; i++)
-		hits += seen->hits[i];
-	return hits;
-}
-
-static struct seen run_alone(const struct phase *phase, u32 mode, u32 threshold)
-{
-	struct seen seen;
-
-	random_state = 1;
-	uses = 0;
-	start(CAPACITY, mode, KEYS);
-	policy.base->params.promote_to_l1_threshold = threshold;
-	seen = run(phase);
-	stop();
-	return seen;
-}
-
-/* ---- tests ---- */
-
-static const struct phase phases[] = {
-	{ LOOP, 200 }, { LOOP, 280 }, { LOOP, 350 }, { LOOP, 700 }, { LOOP, 1500 }, { LOOP, 3000 },
-	{ ZIPF, 400 }, { ZIPF, 5000 }, { UNIFORM, 300 }, { UNIFORM, 2000 }, { SCANS, 1000 },
-};
-
-static void as_good_as_the_best_fixed_one(void **state)
-{
-	struct seen seen;
-	u32 i, threshold, at = 0;
-	u64 best, hits;
-
-	(void)state;
-	for (i = 0; i < ARRAY_SIZE(phases); i++) {
-		best = 0;
-		for (threshold = 1; threshold <= 128; threshold *= 2) {
-			seen = run_alone(&phases[i], DS_POLICY_LITERAL_001, threshold);
-			hits = settled_hits(&seen);
-			at = hits > best ? threshold : at;
-			best = max(best, hits);
-		}
-		seen = run_alone(&phases[i], DS_POLICY_ADAPTIVE_001, 1);
-		hits = settled_hits(&seen);
-		print_message("# %u of %u: %.1f %% of the best fixed one's hits, %u\n",
-			      phases[i].kind, phases[i].objects, 100.0 * hits / best, at);
-		assert_true(hits * 100 >= best * 95);
-	}
-}
-
-/* After any change of phase, and from the highest threshold. */
-static void count_changes(u32 seed, u32 first, u32 *changes, u32 *late)
-{
-	u32 j;
-
-	random_state = seed;
-	uses = 0;
-	start(CAPACITY, DS_POLICY_ADAPTIVE_001, KEYS);
-	policy.base->params.promote_to_l1_threshold = 128;
-	for (j = 0; j < ARRAY_SIZE(phases); j++) {
-		struct seen seen = run(&phases[(first + j * 4) % ARRAY_SIZE(phases)]);
-
-		assert_in_range(seen.late, 0, 1);
-		*changes += seen.changes;
-		*late += seen.late;
-	}
-	stop();
-}
-
-/* Of two that are nearly as good one may turn out to be better later: once, and seldom. */
-static void settles_and_stays(void **state)
-{
-	u32 seed, i, changes = 0, late = 0;
-
-	(void)state;
-	for (seed = 1; seed <= SEEDS; seed++)
-		for (i = 0; i < ARRAY_SIZE(phases); i++)
-			count_changes(seed, i, &changes, &late);
-	print_message("# %u changes, %u of them late\n", changes, late);
-	assert_in_range(late, 0, changes / 20);
-}
+#define KEYS		1000u
 
 static void nobody_is_better_without_trials(void **state)
 {
@@ -283,6 +116,93 @@ static void who_is_in(void **state)
 	assert_int_equal(t.trials[low].tags[0], 1);
 	assert_int_equal(t.trials[low].tags[15], 16);
 	ds_trials_destroy(&t);
+}
+
+static void use_keys(struct ds_trials *t, u32 first, u32 count)
+{
+	u32 i;
+
+	for (i = first; i < first + count; i++)
+		ds_trials_access(t, (u64)i << 8, 255, 0);
+}
+
+static void pass(struct ds_trials *t, u32 ticks, u32 passed, u32 idle)
+{
+	while (ticks--)
+		ds_trials_tick(t, passed, idle);
+}
+
+/* Who was used since the last tick is not idle, however long ago that was. */
+static void who_was_idle_leaves(void **state)
+{
+	static const struct {
+		u32 passed, idle, ticks;
+	} of[] = { { 1, 8, 8 }, { 1, 80, 80 }, { 1 << 20, 1 << 23, 8 }, { 40, 80, 2 }, { 70, 80, 2 },
+		   { 80, 80, 2 }, { 1000, 80, 2 }, { ~0u >> 1, 80, 2 }, { 1, 1, 8 } };
+	struct ds_trials t;
+	struct ds_trial *m;
+	u32 i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(of); i++) {
+		assert_int_equal(ds_trials_init(&t, 16, ~0u, true), 0);
+		m = &t.trials[3];
+		t.due = ~0u;
+		use_keys(&t, 0, 4);
+		pass(&t, of[i].ticks - 1, of[i].passed, of[i].idle);
+		assert_int_equal(m->count, 4);
+		pass(&t, 1, of[i].passed, of[i].idle);
+		assert_int_equal(m->count, 3);
+		/* Who is used again is not idle, nor is who comes. */
+		use_keys(&t, m->tags[1], 1);
+		use_keys(&t, 9, 1);
+		assert_int_equal(m->count, 4);
+		assert_int_equal(m->unused[DS_TRIAL_MARKS - 1], 2);
+		pass(&t, 1, of[i].passed, of[i].idle);
+		assert_int_equal(m->count, 3);
+		assert_int_equal(m->tags[2], 9);
+		pass(&t, 2, 0, of[i].idle);
+		assert_int_equal(m->count, 2);
+		assert_int_equal(m->unused[DS_TRIAL_MARKS - 1], 0);
+		ds_trials_destroy(&t);
+	}
+}
+
+/* Of so many ticks as have one leave from the cache, few have one leave from a miniature. */
+static void few_leave_from_a_miniature(void **state)
+{
+	struct ds_trials t;
+
+	(void)state;
+	assert_int_equal(ds_trials_init(&t, 1 << 20, ~0u, true), 0);
+	use_keys(&t, 0, 100);
+	pass(&t, 8 + (1 << 20) / 192 * 4, 1, 8);
+	assert_int_equal(t.trials[0].count, 96);
+	/* Not those that are idle for longest. */
+	assert_in_range(t.trials[0].tags[0], 0, 3);
+	ds_trials_destroy(&t);
+}
+
+/* The clock of the policy wraps; and nobody has to be idle ever. */
+static void time_goes_on(void **state)
+{
+	static const struct ds_policy_load load;
+	struct ds_policy_params params;
+	u64 last = (u64)DS_POLICY_TIME << DS_POLICY_TICK_SHIFT;
+	u32 since;
+
+	(void)state;
+	start(CAPACITY, DS_POLICY_ADAPTIVE_001, KEYS);
+	params = policy.base->params;
+	params.demote_from_l1_idle_ns = 1ull << 42;	/* a multiple of 2^32 ticks */
+	assert_int_equal(ds_policy_set_params(&policy, &params), 0);
+	ds_policy_tick(&policy, last, 0, &load);
+	since = policy.base->l1.since;
+	ds_policy_tick(&policy, last + (7 << DS_POLICY_TICK_SHIFT), 0, &load);
+	assert_int_equal(policy.base->l1.since, since + 7);
+	ds_policy_tick(&policy, last + (1009 << DS_POLICY_TICK_SHIFT), 0, &load);
+	assert_int_equal(policy.base->l1.since, since + 1009);
+	stop();
 }
 
 /* A move costs something, also if the key is back at once. */
@@ -481,6 +401,9 @@ int main(void)
 		TEST(sizes),
 		TEST(index_of_any_threshold),
 		TEST(who_is_in),
+		TEST(who_was_idle_leaves),
+		TEST(few_leave_from_a_miniature),
+		TEST(time_goes_on),
 		TEST(what_moves_cost),
 		TEST(what_waits_costs_more),
 		TEST(counters_do_not_overflow),
@@ -488,8 +411,6 @@ int main(void)
 		TEST(another_one_comes_into_use),
 		TEST(what_has_stood_long_stays),
 		TEST(raising_takes_less_than_lowering),
-		TEST(as_good_as_the_best_fixed_one),
-		TEST(settles_and_stays),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
