@@ -12,6 +12,7 @@
 #include <linux/minmax.h>
 #include <linux/tick.h>
 #include "token_device.h"
+#include "token_fetch.h"
 #include "token_load.h"
 #include "tokens.h"
 
@@ -24,6 +25,8 @@
  * @l1: of these in L1, and
  * @l2: in L2
  * @bytes: that moves carried
+ * @moves: to L1 or L2
+ * @waits: times that the host answered who met a token on its way
  */
 struct ds_token_seen {
 	u64	ns;
@@ -33,6 +36,8 @@ struct ds_token_seen {
 	u64	l1;
 	u64	l2;
 	u64	bytes;
+	u64	moves;
+	u64	waits;
 };
 
 u64 ds_token_bandwidth = DS_TOKEN_BANDWIDTH;
@@ -61,6 +66,8 @@ static void ds_token_see(struct ds_token_seen *seen)
 		.l1 = n[DS_TOKEN_HITS_L1],
 		.l2 = n[DS_TOKEN_HITS_L2],
 		.bytes = n[DS_TOKEN_DMA_BYTES],
+		.moves = n[DS_TOKEN_UP_L1] + n[DS_TOKEN_UP_L2],
+		.waits = READ_ONCE(ds_token_fetch.box.stats.served[DS_EXPAND_URGENT]),
 	};
 	for_each_online_cpu(cpu) {
 		seen->cpus++;
@@ -96,6 +103,8 @@ u64 ds_token_load(struct ds_policy_load *load)
 		.l1 = ds_per_mille(l1, uses),
 		.l2 = ds_per_mille(now->l2 - then->l2, uses - l1),
 		.cpu = ds_per_mille(whole - min(idle, whole), whole),
+		.moves = (u32)(now->moves - then->moves),
+		.waits = (u32)(now->waits - then->waits),
 		.blocking = READ_ONCE(ds_tokens.table.blocking),
 	};
 	return now->uses;

@@ -23,9 +23,10 @@ BESIDE = ("literal-001", "adaptive-001", "opt")  # are shown, and rank nobody
 LARGE = ("orm-busy.trace.xz", "OLTP.lis.zst")
 THRESHOLDS = (1, 2, 3, 4, 6, 8, 12, 16, 32, 64, 128)  # PROMOTE_TO_L1_THRESHOLD
 POWERS = ":".join(str(1 << i) for i in range(8))  # of PROMOTE_TO_L2_THRESHOLD in pairs
-PAIR_TIERS = ((512, 0), (512, 4), (2048, 16))  # entries of L1, pages of L2
-MADE = (("loop", 560), ("loop", 700), ("loop", 1500), ("loop", 3000), ("zipf", 20000), ("phases", 2000, "--phases", "4"),
-        ("mixture", 5000))  # objects
+PAIR_TIERS = ((256, 2), (512, 0), (512, 4), (1024, 4), (2048, 16))  # entries of L1, pages of L2
+MADE = (("loop", 560), ("loop", 700), ("loop", 1500), ("loop", 3000), ("zipf", 5000), ("zipf", 8000, "--alpha", "1.2"), ("zipf", 20000),
+        ("phases", 2000, "--phases", "4"), ("phases", 3000, "--phases", "3"), ("mixture", 5000), ("mixture", 10000, "--scans", "50"),
+        ("fanout", 1000), ("fanout", 4000, "--random"))  # objects
 SETTLED = 10  # intervals
 SMALLEST = 64  # entries for which a curve matters
 

@@ -19,6 +19,9 @@
 #define DS_POLICY_MOVE_FROM_L2	(DS_TRIAL_HIT / 4)
 #define DS_POLICY_WAIT_FOR_L2	(2 * DS_TRIAL_HIT)
 #define DS_POLICY_WAIT_FOR_HOST	(4 * DS_TRIAL_HIT)
+#define DS_POLICY_FEW_MOVES	16	/* of these one does not know how many wait for one */
+#define DS_POLICY_WAITS_MOST	(15 * DS_POLICY_WAITS_ONE)
+#define DS_POLICY_WAITS_KEPT	64	/* so many intervals with few moves, and more in the end */
 
 void ds_policy_001_normal(struct ds_policy_params *params, u32 capacity, bool adaptive)
 {
@@ -198,11 +201,29 @@ static u32 ds_policy_adapted(const struct ds_policy_001 *b, struct ds_trials *tr
 
 static void ds_policy_weigh(struct ds_policy_001 *b, bool blocking)
 {
+	u32 waits = DS_POLICY_WAITS_ONE + b->waits;
+	u32 l2 = DS_POLICY_WAIT_FOR_L2 * waits / DS_POLICY_WAITS_ONE;
+	u32 host = DS_POLICY_WAIT_FOR_HOST * waits / DS_POLICY_WAITS_ONE;
+
 	if (b->both.trials)
-		b->l1.move_cost = blocking ? DS_POLICY_WAIT_FOR_L2 : DS_POLICY_MOVE_FROM_L2;
+		b->l1.move_cost = blocking ? l2 : DS_POLICY_MOVE_FROM_L2;
 	else
-		b->l1.move_cost = blocking ? DS_POLICY_WAIT_FOR_HOST : 0;
-	b->both.move_cost = blocking ? DS_POLICY_WAIT_FOR_HOST : 0;
+		b->l1.move_cost = blocking ? host : 0;
+	b->both.move_cost = blocking ? host : 0;
+}
+
+/*
+ * Those who come while a token is under way wait, too. What is known of that was seen with the
+ * thresholds of then; others, with which few move, must not have it forgotten soon.
+ */
+static void ds_policy_see_waits(struct ds_policy_001 *b, const struct ds_policy_load *load)
+{
+	u64 waits = (u64)load->waits * DS_POLICY_WAITS_ONE;
+
+	if (load->moves < DS_POLICY_FEW_MOVES)
+		b->waits -= (b->waits + DS_POLICY_WAITS_KEPT - 1) / DS_POLICY_WAITS_KEPT;
+	else
+		b->waits = (u32)min(waits / load->moves, (u64)DS_POLICY_WAITS_MOST);
 }
 
 static void ds_policy_adapt(struct ds_policy_001 *b, const struct ds_policy_load *load)
@@ -211,6 +232,7 @@ static void ds_policy_adapt(struct ds_policy_001 *b, const struct ds_policy_load
 	enum ds_policy_step step = ds_policy_step(load);
 
 	b->asked = step == DS_POLICY_DOWN ? b->asked + 1 : 0;
+	ds_policy_see_waits(b, load);
 	*l1 = ds_policy_adapted(b, &b->l1, *l1, b->fit, step);
 	*l2 = ds_policy_adapted(b, &b->both, *l2, DS_POLICY_PROMOTE_TO_L2_THRESHOLD, step);
 	*l2 = min(*l2, *l1);

@@ -55,6 +55,8 @@
 #define DS_POLICY_L1_SELDOM	950
 #define DS_POLICY_CPU_BUSY	700
 
+#define DS_POLICY_WAITS_ONE	16u
+
 #define DS_POLICY_HEATS		8	/* powers of 2, up to DS_SKETCH_MOST */
 
 struct ds_policy;
@@ -86,6 +88,8 @@ struct ds_policy_params {
  * @l1: hits in L1, of all uses
  * @l2: hits in L2, of those that were not in L1
  * @cpu: time that the host's processor was busy
+ * @moves: to L1 or L2
+ * @waits: uses that waited for one of these
  * @blocking: uses wait for what is on its way
  */
 struct ds_policy_load {
@@ -93,6 +97,8 @@ struct ds_policy_load {
 	u32 l1;
 	u32 l2;
 	u32 cpu;
+	u32 moves;
+	u32 waits;
 	bool blocking;
 };
 
@@ -111,6 +117,7 @@ struct ds_policy_load {
  * @fit: the highest PROMOTE_TO_L1_THRESHOLD that fills L1, by the last one
  * @l1: trials of PROMOTE_TO_L1_THRESHOLD; of adaptive-001 only, as @both
  * @both: of PROMOTE_TO_L2_THRESHOLD, if there is an L2
+ * @waits: uses that wait for a move, in DS_POLICY_WAITS_ONEths
  * @asked: intervals for which the load has asked for lower thresholds
  * @adaptive: adaptive-001
  */
@@ -128,6 +135,7 @@ struct ds_policy_001 {
 	u32 fit;
 	struct ds_trials l1;
 	struct ds_trials both;
+	u32 waits;
 	u32 asked;
 	bool adaptive;
 };

@@ -6,7 +6,7 @@
 
 #define DS_TRIAL_CANDIDATES	16u	/* of policy_001.c */
 #define DS_TRIAL_NOWHERE	(~0u)
-#define DS_TRIAL_USES		0x4000000u	/* in an interval: then as if it had ended */
+#define DS_TRIAL_USES		0x400000u	/* in an interval: then as if it had ended */
 #define DS_TRIAL_BAND		24u	/* of the misses or hits one is what makes a difference */
 #define DS_TRIAL_TRIFLE		512u	/* of the uses one is too little for a difference, */
 #define DS_TRIAL_FEW		6	/* as are so many, of however few */

@@ -64,7 +64,7 @@ struct ds_trial {
  * @steady: intervals since it came into use
  * @uses: of keys in the sample
  * @random: state
- * @move_cost: what it costs to move a key in, to 16; whoever knows may change it at any time
+ * @move_cost: what it costs to move a key in, to 256; whoever knows may change it at any time
  * @since: time that has passed since the last mark
  * @due: part of an idle one that is to leave, in 2^-32
  * @by_heat: who leaves is found as policy_001.h says

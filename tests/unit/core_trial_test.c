@@ -251,6 +251,42 @@ static void what_waits_costs_more(void **state)
 	stop();
 }
 
+/* So many for a move; what is known of them is forgotten late when few move. */
+static void others_wait_too(void **state)
+{
+	struct ds_policy_load load = { .blocking = true, .moves = 16, .waits = 16 * 7 + 8 };
+	u32 i, wait = 4 * DS_TRIAL_HIT;
+	struct ds_policy_001 *b;
+	u64 uses = 0;
+
+	(void)state;
+	start(CAPACITY, DS_POLICY_ADAPTIVE_001, KEYS);
+	b = policy.base;
+	ds_policy_tick(&policy, 1, uses += b->params.aging_interval, &load);
+	ds_policy_tick(&policy, 1, uses, &load);
+	assert_int_equal(b->l1.move_cost, wait * 17 / 2);
+	load.moves = 15;
+	load.waits = 0;
+	ds_policy_tick(&policy, 1, uses += b->params.aging_interval, &load);
+	ds_policy_tick(&policy, 1, uses, &load);
+	assert_in_range(b->l1.move_cost, wait * 8, wait * 17 / 2 - 1);
+	for (i = 0; i < 30; i++)
+		ds_policy_tick(&policy, 1, uses += b->params.aging_interval, &load);
+	assert_in_range(b->l1.move_cost, wait * 4, wait * 6);
+	for (i = 0; i < 100; i++)
+		ds_policy_tick(&policy, 1, uses += b->params.aging_interval, &load);
+	assert_int_equal(b->l1.move_cost, wait);
+	load.moves = 16;
+	load.waits = 1u << 28;	/* 16 of these have no room in 32 bits */
+	ds_policy_tick(&policy, 1, uses += b->params.aging_interval, &load);
+	load.waits = 0;
+	ds_policy_tick(&policy, 1, uses += b->params.aging_interval, &load);
+	assert_int_equal(b->l1.move_cost, 256);
+	ds_policy_tick(&policy, 1, uses, &load);
+	assert_int_equal(b->l1.move_cost, wait);
+	stop();
+}
+
 /* However long an interval is: before a counter has no more room, half is forgotten. */
 static void counters_do_not_overflow(void **state)
 {
@@ -258,16 +294,21 @@ static void counters_do_not_overflow(void **state)
 
 	(void)state;
 	assert_int_equal(ds_trials_init(&t, CAPACITY, ~0u, true), 0);
-	t.move_cost = 16;
-	t.uses = 0x3fffffe;
-	t.trials[0].gain = -16 * 0x3fffffe;
-	t.trials[0].apart = 400 * 0x3fffffeull;
+	t.move_cost = 256;
+	t.uses = 0x3ffffe;
+	t.trials[0].gain = -256 * 0x3ffffe;
+	t.trials[0].apart = 260 * 260 * 0x3ffffeull;
 	ds_trials_access(&t, 1 << 8, 1, 0);
-	assert_int_equal(t.uses, 0x3ffffff);
+	assert_int_equal(t.uses, 0x3fffff);
 	ds_trials_access(&t, 2 << 8, 1, 0);
-	assert_int_equal(t.uses, 0x2000000);
-	assert_int_equal(t.trials[0].gain, -8 * 0x4000000);
-	assert_int_equal(t.trials[0].apart, 200 * 0x3fffffeull);
+	assert_int_equal(t.uses, 0x200000);
+	assert_int_equal(t.trials[0].gain, -128 * 0x400000);
+	assert_int_equal(t.trials[0].apart, 130 * 260 * 0x3ffffeull);
+	/* The square of the largest lead has room, too. */
+	t.trials[1].gain = 4 * 0x3fffff;
+	t.trials[1].apart = 260 * 260 * 0x400000ull;
+	t.trials[0].gain = -256 * 0x3fffff;
+	assert_int_equal(ds_trials_best(&t), 1);
 	ds_trials_destroy(&t);
 }
 
@@ -406,6 +447,7 @@ int main(void)
 		TEST(time_goes_on),
 		TEST(what_moves_cost),
 		TEST(what_waits_costs_more),
+		TEST(others_wait_too),
 		TEST(counters_do_not_overflow),
 		TEST(one_is_better_by_a_band),
 		TEST(another_one_comes_into_use),

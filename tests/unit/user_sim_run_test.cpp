@@ -329,6 +329,26 @@ void counts_agree(void **) {
         }
 }
 
+// Each object is used eight times, one after the other: before it is there all have waited for it.
+void bursts_are_not_waited_for(void **) {
+    Trace trace;
+    trace.uniques = 40'000;
+    for (uint32_t use = 0; use < 8 * trace.uniques; use++)
+        trace.requests.emplace_back(use / 8, Operation::read);
+    RunOptions options;
+    options.l1 = 256;
+    options.l2 = 0;
+    options.mode = Mode::blocking;
+    options.policy = "adaptive-001";
+    uint64_t waits = run(trace, options).waits;
+    options.policy = "literal-001";
+    options.set("PROMOTE_TO_L1_THRESHOLD", 1);
+    uint64_t all = run(trace, options).waits;
+    print_message("# %lu waited, with a threshold of 1 %lu\n", waits, all);
+    assert_true(all > trace.requests.size() * 9 / 10);
+    assert_true(waits < all / 10);
+}
+
 void events_are_counted(void **) {
     Trace trace = generate(
         {.kind = "phases", .requests = 200'000, .objects = 300, .writes = 0.5, .seed = seed});
@@ -538,6 +558,7 @@ int main() {
         cmocka_unit_test(one_at_a_time),
         cmocka_unit_test(lives_and_ends),
         cmocka_unit_test(counts_agree),
+        cmocka_unit_test(bursts_are_not_waited_for),
         cmocka_unit_test(events_are_counted),
         cmocka_unit_test(a_log_that_cannot_be_written),
         cmocka_unit_test(parameters_are_heeded),

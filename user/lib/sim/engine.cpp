@@ -322,11 +322,13 @@ void Engine::tell_load(uint64_t now) {
         .l1 = per_mille(l1, l1 + l2 + l3),
         .l2 = per_mille(l2, l2 + l3),
         .cpu = per_mille(host_ns_ - load_then_.host_ns, time * options_.handlers.value_or(1)),
+        .moves = static_cast<uint32_t>(promotions_ - load_then_.moves),
+        .waits = static_cast<uint32_t>(result_.waits - load_then_.waits),
         .blocking = options_.mode == Mode::blocking};
     uint32_t before[] = {params.promote_to_l1_threshold, params.promote_to_l2_threshold};
 
     if (ds_policy_tick(&cache_->policy, now, result_.accesses, &load))
-        load_then_ = {now, result_.found, bytes, host_ns_};
+        load_then_ = {now, result_.found, bytes, host_ns_, promotions_, result_.waits};
     uint32_t after[] = {params.promote_to_l1_threshold, params.promote_to_l2_threshold};
     for (unsigned tier = 1; tier <= 2; tier++) {
         if (before[tier - 1] == after[tier - 1])

@@ -244,9 +244,10 @@ private:
     struct Load {
         uint64_t at_ns = 0;
         std::array<uint64_t, 4> found{};
-        uint64_t pcie_bytes = 0, host_ns = 0;
+        uint64_t pcie_bytes = 0, host_ns = 0, moves = 0, waits = 0;
     };
     Load load_then_;
+    uint64_t promotions_ = 0;  // that began
     struct TickTimer {
         uint64_t at = UINT64_MAX;  // of the next one
         uint64_t accesses = 0;     // at the last one

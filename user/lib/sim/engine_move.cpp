@@ -54,6 +54,7 @@ uint32_t Engine::begin_change(uint32_t token) {
 
     if (ds_cache_miss_begin(cache_.get(), token, &changes_[number].moves))
         return none;
+    promotions_++;
     return number;
 }
 

@@ -84,6 +84,8 @@ private:
             .l1 = static_cast<uint32_t>((hits_ - hits_then_) * 1000 / (uses_ - uses_then_)),
             .l2 = 0,
             .cpu = 1000,
+            .moves = 0,
+            .waits = 0,
             .blocking = false};
         if (!ds_policy_tick(&policy_, 0, uses_, &load))
             return;
