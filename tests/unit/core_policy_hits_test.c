@@ -519,23 +519,6 @@ static void what_fits_stays(void **state)
 	assert_false(lru_stays(false));
 }
 
-/* A rule in use is ahead by a quarter of a miniature's entries at most. */
-static void no_lead_is_large(void **state)
-{
-	struct ds_shadow s;
-	u32 i;
-
-	(void)state;
-	assert_int_equal(ds_shadow_init(&s, 64, 51), 0);
-	for (i = 0; i < 64 * 100; i++)
-		assert_int_equal(ds_shadow_access(&s, ds_policy_hash(i % 128), DS_RULE_LIRS, true),
-				 DS_RULE_LIRS);
-	assert_int_equal(s.changes, 0);
-	assert_int_equal(s.samples, 0);
-	assert_int_equal(s.hits[DS_RULE_LIRS] - s.hits[DS_RULE_LRU], 16 * DS_SHADOW_ONE);
-	ds_shadow_destroy(&s);
-}
-
 /* After a change it follows one rule within ten uses a slot, and goes on to. */
 static void settles_after_a_change(void **state)
 {
@@ -600,7 +583,6 @@ int main(void)
 		TEST(pinned_ones_stand_in_nobodys_way),
 		TEST(lru_is_not_replaced_by_itself),
 		TEST(what_fits_stays),
-		TEST(no_lead_is_large),
 		TEST(settles_after_a_change),
 		TEST(shadow_hears_of_hits),
 	};
