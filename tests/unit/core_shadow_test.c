@@ -237,6 +237,7 @@ static void guests_become_more(void **state)
 	assert_int_equal(s.guests, 25);
 	assert_int_equal(s.kept, 256 - 25);
 	assert_int_equal(s.lists[DS_SHADOW_GUESTS].count, 25);
+	assert_false(ds_shadow_lirs(&s, 300));	/* looks at them by four */
 	ds_shadow_destroy(&s);
 }
 
