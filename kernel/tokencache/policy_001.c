@@ -21,7 +21,7 @@
 #define DS_POLICY_WAIT_FOR_HOST	(4 * DS_TRIAL_HIT)
 #define DS_POLICY_FEW_MOVES	16	/* of fewer one does not know how many wait for one */
 #define DS_POLICY_WAITS_MOST	(15 * DS_POLICY_WAITS_ONE)
-#define DS_POLICY_WAITS_KEPT	64	/* one in so many is forgotten where few move, and one more */
+#define DS_POLICY_WAITS_KEPT	64	/* one of so many is forgotten while few move */
 
 void ds_policy_001_normal(struct ds_policy_params *params, u32 capacity, bool adaptive)
 {

@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "btree/node.hpp"
 #include "fabric/engine.hpp"
 #include "fabric/handles.hpp"
 #include "fabric/local_fabric.hpp"
@@ -388,17 +389,21 @@ void flip(uint64_t addr) {
     ds_buffer_free(buffer);
 }
 
-void a_damaged_node_is_named_and_never_returned(void **) {
-    put(0, 2000);
-    uint64_t value;
-    // Where the leaf of key 0 is: the READ of a get says it.
-    uint64_t leaf = 0;
+// Where the leaf of a key is: the READ of a get says it.
+uint64_t leaf_of(uint64_t key) {
+    uint64_t leaf = 0, value;
     faults->on_op = [&](const ds_op &op) {
         leaf = op.addr;
         return std::nullopt;
     };
-    assert_int_equal(ds_tree_get(tree, 0, &value), 0);
+    assert_int_equal(ds_tree_get(tree, key, &value), 0);
     faults->on_op = nullptr;
+    return leaf;
+}
+
+void a_damaged_node_is_named_and_never_returned(void **) {
+    put(0, 2000);
+    uint64_t value, leaf = leaf_of(0);
 
     for (uint64_t at : {8ull, 16ull, 40ull, 64ull + 20, 14ull * 64}) {
         flip(leaf + at);
@@ -418,6 +423,43 @@ void a_damaged_node_is_named_and_never_returned(void **) {
         assert_int_equal(value, 1);
     }
     assert_int_equal(check().locked, 0);
+}
+
+// A program that went wrong wrote it: all CRCs are right.
+void change_head(uint64_t addr, const std::function<void(ds::btree::HeadBody &)> &change) {
+    ds_buffer *buffer;
+    assert_int_equal(ds_buffer_alloc(fabric, sizeof(ds::btree::Node), -1, &buffer), 0);
+    auto *node = static_cast<ds::btree::Node *>(ds_buffer_data(buffer));
+    assert_int_equal(ds_read(space, addr, buffer, 0, sizeof(*node), 0, nullptr), 0);
+    change(node->head.body);
+    ds::btree::seal_head(*node, addr);
+    assert_int_equal(ds_write(space, addr, buffer, 0, sizeof(*node), 0, nullptr), 0);
+    ds_buffer_free(buffer);
+}
+
+void a_way_to_the_right_has_an_end(void **) {
+    using ds::btree::HeadBody;
+    put(0, 2000);
+    HeadBody first;
+    change_head(leaf_of(0), [&](HeadBody &body) { first = body; });
+    auto assert_damaged = [&](uint64_t leaf, uint64_t key, auto change) {
+        std::vector<ds_tree_entry> found(2000);
+        HeadBody whole;
+        uint64_t value;
+        change_head(leaf, [&](HeadBody &body) { whole = body, change(body); });
+        assert_int_equal(ds_tree_scan(tree, 0, UINT64_MAX, found.data(), 2000), -EBADMSG);
+        int rc = ds_tree_get(tree, key, &value);
+        assert_true(rc == -EBADMSG || rc == -ESTALE);
+        rc = ds_tree_update(tree, key, 1);
+        assert_true(rc == -EBADMSG || rc == -ESTALE);
+        change_head(leaf, [&](HeadBody &body) { body = whole; });
+    };
+    // The next one is itself; or begins behind its end.
+    assert_damaged(leaf_of(first.high), first.high, [&](HeadBody &body) {
+        body.high = body.low;
+        body.sibling = first.sibling;
+    });
+    assert_damaged(leaf_of(0), first.high - 1, [](HeadBody &body) { body.high -= 2; });
 }
 
 void a_root_that_leads_nowhere_is_an_error(void **) {
@@ -638,6 +680,7 @@ int main() {
         cmocka_unit_test_setup_teardown(a_full_pool_says_so_and_its_space_comes_back, setup_one,
                                         teardown),
         TEST(a_damaged_node_is_named_and_never_returned),
+        TEST(a_way_to_the_right_has_an_end),
         TEST(a_root_that_leads_nowhere_is_an_error),
         TEST(doubtful_atomics_are_found_out),
         TEST(a_lock_that_could_not_be_given_back_is_taken_up_again),

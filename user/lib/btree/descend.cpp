@@ -75,6 +75,8 @@ int Tree::step(const Inner &inner, uint64_t key, Pointer &at) {
     unsigned level = at.level();
     uint64_t addr = at.addr(map_);
     if (inner.is_left_of(key)) {
+        if (inner.high <= inner.low)
+            return damaged(addr);
         note_behind({level + 1, inner.high, inner.sibling.word});
         at = inner.sibling;
     } else {
@@ -92,7 +94,7 @@ int Tree::pass_right(const Node &node, Pointer &at) {
     const HeadBody &head = node.head.body;
     uint64_t addr = at.addr(map_);
     Pointer sibling{head.sibling};
-    if (!sibling.valid(map_) || sibling.level() != head.level)
+    if (!sibling.valid(map_) || sibling.level() != head.level || head.high <= head.low)
         return damaged(addr);
     driver_.counters.stale_retries++;
     note_behind({head.level + 1u, head.high, head.sibling});

@@ -84,6 +84,10 @@ struct Node {
     }
     bool is_right_of(uint64_t key) const { return key < head.body.low; }
     bool is_left_of(uint64_t key) const { return !head.body.last && key >= head.body.high; }
+    /// Begins where its left neighbour ended, and leads further: so a way to the right has an end.
+    bool goes_on_from(uint64_t low) const {
+        return head.body.low == low && (head.body.last || head.body.high > low);
+    }
 };
 
 static_assert(sizeof(HeadBody) == 48 && sizeof(Head) == line_size && sizeof(Line) == line_size);

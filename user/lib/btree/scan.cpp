@@ -2,6 +2,7 @@
 // Keys in order.
 #include <algorithm>
 #include <cerrno>
+#include <optional>
 
 #include "btree/tree.hpp"
 
@@ -26,6 +27,7 @@ Task<int> Tree::leaves_from(uint64_t key, uint64_t last, size_t most, bool fresh
     Pointer at;
     if (int rc = co_await find(key, 1, fresh, at); rc < 0)
         co_return rc;
+    std::optional<uint64_t> low;  // where the node before it ended
     while (at.level() == 1) {
         const Inner *inner = fresh ? nullptr : cache_.find(at);
         std::optional<Inner> seen;
@@ -36,6 +38,9 @@ Task<int> Tree::leaves_from(uint64_t key, uint64_t last, size_t most, bool fresh
             inner = &seen.emplace(room.node());
             cache_.put(at, *seen);
         }
+        if (low && inner->low != low)
+            co_return damaged(at.addr(map_));
+        low = inner->high;
         Pointer next = at;
         if (int rc = step(*inner, key, next); rc < 0)
             co_return rc;
@@ -121,7 +126,7 @@ Task<int> Tree::scan_batch(Scan &scan, bool fresh) {
     size_t most = std::min((scan.out.size() - scan.count) / usual_entries + 2, max_batch);
     if (int rc = co_await leaves_from(scan.next, scan.last, most, fresh, leaves); rc < 0)
         co_return rc;
-    for (;;) {
+    for (bool followed = false;; followed = true) {
         std::vector<Room> rooms;
         std::vector<int> status(leaves.size());
         std::generate_n(std::back_inserter(rooms), leaves.size(), [&] { return rooms_.take(); });
@@ -131,6 +136,8 @@ Task<int> Tree::scan_batch(Scan &scan, bool fresh) {
         for (size_t i = 0; i < leaves.size(); i++) {
             if (status[i] < 0)
                 co_return status[i];
+            if (followed && !rooms[i].node().goes_on_from(scan.sibling_low))
+                co_return damaged(leaves[i].addr(map_));
             step = scan.take(rooms[i].node());
             if (step == Scan::Step::overlap)
                 co_return damaged(leaves[i].addr(map_));
