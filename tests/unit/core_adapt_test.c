@@ -22,27 +22,6 @@ struct phase {
 
 /* ---- uses ---- */
 
-/* The n-th of @objects is asked for 1 / n as often. */
-static u32 zipf(u32 objects)
-{
-	static double sum[5000];
-	static u32 made;
-	u32 low = 0, high = objects - 1, middle;
-	double at;
-
-	for (; made < objects; made++)
-		sum[made] = (made ? sum[made - 1] : 0) + 1.0 / (made + 1);
-	at = sum[objects - 1] * random_below(1u << 30) / (1u << 30);
-	while (low < high) {
-		middle = (low + high) / 2;
-		if (sum[middle] < at)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 static u32 key_of(const struct phase *phase, u32 n)
 {
 	switch (phase->kind) {

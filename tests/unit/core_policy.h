@@ -57,6 +57,27 @@ static inline void set_rule(enum ds_rule rule)
 	ds_policy_set_window(&policy);
 }
 
+/* Of @objects, to 10,240, the n-th is asked for 1 / n as often. */
+static inline u32 zipf(u32 objects)
+{
+	static double sum[10240];
+	static u32 made;
+	u32 low = 0, high = objects - 1, middle;
+	double at;
+
+	for (; made < objects; made++)
+		sum[made] = (made ? sum[made - 1] : 0) + 1.0 / (made + 1);
+	at = sum[objects - 1] * random_below(1u << 30) / (1u << 30);
+	while (low < high) {
+		middle = (low + high) / 2;
+		if (sum[middle] < at)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
 static u8 seen[1000];
 
 static inline void walk(u32 last)

@@ -28,28 +28,6 @@ static void add(u32 key)
 		trace[length++] = key;
 }
 
-/* The n-th of @objects is asked for 1 / n as often. */
-static u32 zipf(u32 objects)
-{
-	static double sum[20 * CAPACITY];
-	static u32 made;
-	u32 low = 0, high = objects - 1, i;
-	double at;
-
-	for (i = made; i < objects; i++)
-		sum[i] = (i ? sum[i - 1] : 0) + 1.0 / (i + 1);
-	made = i > made ? i : made;
-	at = sum[objects - 1] * random_below(1u << 30) / (1u << 30);
-	while (low < high) {
-		i = (low + high) / 2;
-		if (sum[i] < at)
-			low = i + 1;
-		else
-			high = i;
-	}
-	return low;
-}
-
 static void add_loop(u32 requests, u32 objects)
 {
 	u32 i;
