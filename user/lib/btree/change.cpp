@@ -53,8 +53,8 @@ Task<int> Tree::read_leaf(uint64_t key, Room &room) {
             if (rc = co_await read_node(at, room); rc < 0)
                 break;
             const Node &node = room.node();
-            if (low && node.head.body.low != low)
-                co_return damaged(at.addr(map_));
+            if (rc = arrive(at, node.head.body.low, low); rc < 0)
+                break;
             if (node.covers(key))
                 co_return 0;
             if (node.is_right_of(key)) {

@@ -53,8 +53,8 @@ Task<int> Tree::find(uint64_t key, unsigned level, bool fresh, Pointer &at) {
                 inner = &seen.emplace(room.node());
                 cache_.put(at, *seen);
             }
-            if (low && inner->low != low)
-                co_return damaged(at.addr(map_));
+            if (rc = arrive(at, inner->low, low); rc < 0)
+                break;
             low.reset();
             if (inner->is_left_of(key))
                 low = inner->high;
@@ -77,7 +77,6 @@ int Tree::step(const Inner &inner, uint64_t key, Pointer &at) {
     if (inner.is_left_of(key)) {
         if (inner.high <= inner.low)
             return damaged(addr);
-        note_behind({level + 1, inner.high, inner.sibling.word});
         at = inner.sibling;
     } else {
         int child = inner.child_of(key);
@@ -97,8 +96,18 @@ int Tree::pass_right(const Node &node, Pointer &at) {
     if (!sibling.valid(map_) || sibling.level() != head.level || head.high <= head.low)
         return damaged(addr);
     driver_.counters.stale_retries++;
-    note_behind({head.level + 1u, head.high, head.sibling});
     at = sibling;
+    return 0;
+}
+
+// At a node that begins at @p low. Whoever was led here by its left neighbour knows
+// where that one ended, and that the level above may not know of this one.
+int Tree::arrive(Pointer at, uint64_t low, std::optional<uint64_t> passed) {
+    if (!passed)
+        return 0;
+    if (low != passed)
+        return damaged(at.addr(map_));
+    note_behind({at.level() + 1, low, at.word});
     return 0;
 }
 
@@ -128,12 +137,13 @@ Task<int> Tree::finish_split(const Behind &behind) {
         if (int rc = co_await find(behind.separator, behind.level, false, at); rc < 0)
             co_return rc;
         Room room = rooms_.take();
-        for (uint64_t low = 0;; low = room.node().head.body.high) {
+        std::optional<uint64_t> low;  // where the node before it ended
+        for (;; low = room.node().head.body.high) {
             if (int rc = co_await read_node(at, room); rc < 0)
                 co_return rc;
             Inner inner(room.node());
-            if (low && inner.low != low)
-                co_return damaged(at.addr(map_));
+            if (int rc = arrive(at, inner.low, low); rc < 0)
+                co_return rc;
             cache_.put(at, inner);
             if (btree::find(room.node(), behind.separator))
                 co_return 0;

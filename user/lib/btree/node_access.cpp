@@ -231,10 +231,12 @@ Task<int> Tree::move_right(Locked &locked) {
     if (rc < 0 || unlocked < 0)
         co_return rc < 0 ? rc : unlocked;
     rc = co_await lock(sibling, locked);
-    if (rc < 0 || locked.node().head.body.low == low)
+    if (rc < 0)
         co_return rc;
-    co_await unlock(locked);
-    co_return damaged(locked.addr);
+    rc = arrive(sibling, locked.node().head.body.low, low);
+    if (rc < 0)
+        co_await unlock(locked);
+    co_return rc;
 }
 
 }  // namespace ds::btree

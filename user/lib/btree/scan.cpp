@@ -38,8 +38,8 @@ Task<int> Tree::leaves_from(uint64_t key, uint64_t last, size_t most, bool fresh
             inner = &seen.emplace(room.node());
             cache_.put(at, *seen);
         }
-        if (low && inner->low != low)
-            co_return damaged(at.addr(map_));
+        if (int rc = arrive(at, inner->low, low); rc < 0)
+            co_return rc;
         low = inner->high;
         Pointer next = at;
         if (int rc = step(*inner, key, next); rc < 0)
@@ -138,6 +138,8 @@ Task<int> Tree::scan_batch(Scan &scan, bool fresh) {
                 co_return status[i];
             if (followed && !rooms[i].node().goes_on_from(scan.sibling_low))
                 co_return damaged(leaves[i].addr(map_));
+            if (followed)
+                note_behind({1, scan.sibling_low, leaves[i].word});
             step = scan.take(rooms[i].node());
             if (step == Scan::Step::overlap)
                 co_return damaged(leaves[i].addr(map_));
@@ -154,7 +156,6 @@ Task<int> Tree::scan_batch(Scan &scan, bool fresh) {
         if (!scan.sibling.valid(map_) || scan.sibling.level() != 0)
             co_return damaged(leaves.back().addr(map_));
         driver_.counters.stale_retries++;
-        note_behind({1, scan.sibling_low, scan.sibling.word});
         leaves.assign(1, scan.sibling);
     }
 }

@@ -132,6 +132,7 @@ private:
     Task<int> find(uint64_t key, unsigned level, bool fresh, Pointer &at);
     int step(const Inner &inner, uint64_t key, Pointer &at);
     int pass_right(const Node &node, Pointer &at);
+    int arrive(Pointer at, uint64_t low, std::optional<uint64_t> passed);
     void note_behind(const Behind &behind);
     Task<int> finish_split(const Behind &behind);
     Task<int> add_separator(const Behind &behind);
