@@ -24,15 +24,16 @@
 
 static_assert(sizeof(struct ds_op) == 64);
 
-/* Whether @op is one that @arg before it has resolved the same handle for. */
-static bool ds_submit_same_space(const struct ds_op_arg *before, const struct ds_op_arg *arg)
+/* Whether the operation before this one, if any, holds a reference for both. */
+static bool ds_submit_shares_space(const struct ds_op_arg *before, const struct ds_op_arg *arg)
 {
-	return before->op.space == arg->op.space;
+	return before && before->space && before->op.space == arg->op.space;
 }
 
-static bool ds_submit_same_buf(const struct ds_op_arg *before, const struct ds_op_arg *arg)
+/* Atomic operations name no buffer; one that does so all the same is refused later. */
+static bool ds_submit_shares_buf(const struct ds_op_arg *before, const struct ds_op_arg *arg)
 {
-	return before->op.buf == arg->op.buf;
+	return before && before->buf && before->op.buf == arg->op.buf;
 }
 
 static bool ds_op_is_atomic(const struct ds_op *op)
@@ -116,7 +117,7 @@ static void ds_submit_resolve(struct ds_file *file, struct ds_op_arg *args, u32 
 
 	lockdep_assert_held(&file->lock);
 	for (arg = args; arg < args + count; before = arg++) {
-		if (before && ds_submit_same_space(before, arg) && before->space) {
+		if (ds_submit_shares_space(before, arg)) {
 			arg->space = before->space;
 			arg->access = before->access;
 			arg->client = before->client;
@@ -124,7 +125,7 @@ static void ds_submit_resolve(struct ds_file *file, struct ds_op_arg *args, u32 
 		} else {
 			ds_submit_get_space(file, arg);
 		}
-		if (before && ds_submit_same_buf(before, arg) && before->buf)
+		if (ds_submit_shares_buf(before, arg))
 			arg->buf = before->buf;
 		else
 			ds_submit_get_buf(file, arg);
@@ -137,12 +138,12 @@ static void ds_submit_release(struct ds_op_arg *args, u32 count)
 	struct ds_op_arg *before = NULL, *arg;
 
 	for (arg = args; arg < args + count; before = arg++) {
-		if (arg->space && !(before && ds_submit_same_space(before, arg))) {
+		if (arg->space && !ds_submit_shares_space(before, arg)) {
 			ds_space_put(arg->space);
 			if (arg->client)
 				ds_client_put(arg->client);
 		}
-		if (arg->buf && !(before && ds_submit_same_buf(before, arg)))
+		if (arg->buf && !ds_submit_shares_buf(before, arg))
 			ds_buffer_put(arg->buf);
 	}
 }

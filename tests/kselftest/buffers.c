@@ -5,6 +5,7 @@
  */
 #include "ds_test.h"
 #include "ds_proc.h"
+#include "ds_submit.h"
 
 #define LENGTH	(16 * PAGE)
 
@@ -155,6 +156,30 @@ TEST(pin_counts_locked_memory_until_the_close)
 	close(fd);
 	EXPECT_EQ(0, locked_kb());
 	EXPECT_EQ(before, pinned_pages());
+}
+
+/* Nor does what an operation names that needs none, nor one behind it that names the same. */
+TEST(operations_keep_no_buffer)
+{
+	char *p = ds_memory(LENGTH, PROT_READ | PROT_WRITE);
+	struct ds_op ops[] = {
+		{ .opcode = DS_OP_READ, .length = 8 },
+		{ .opcode = DS_OP_FETCH_ADD, .length = 8 },
+		{ .opcode = DS_OP_READ, .length = 8 },
+		{ .opcode = DS_OP_READ, .length = 8 },
+	};
+	struct ds_cqe cqes[ARRAY_LEN(ops)];
+	uint32_t handle;
+	int fd = ds_open();
+
+	for (size_t first = 0; first < ARRAY_LEN(ops); first++) {
+		ASSERT_OK(buf_pin(fd, p, LENGTH, &handle));
+		for (size_t i = 0; i < ARRAY_LEN(ops); i++)
+			ops[i].buf = handle;
+		EXPECT_OK(submit(fd, ops + first, ARRAY_LEN(ops) - first, cqes));
+		EXPECT_OK(ds_close_handle(fd, DS_HANDLE_BUF, handle));
+		EXPECT_EQ(0, locked_kb());
+	}
 }
 
 TEST(pin_is_limited_by_rlimit_memlock)
