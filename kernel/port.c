@@ -182,12 +182,13 @@ void ds_port_close(struct ds_port *port)
 	mutex_unlock(&port->lock);
 	wake_up_all(&port->wait);
 
-	/* Nothing is added any more, and requests are taken out by ds_port_reply() only. */
+	/* Nothing is added any more, nor taken out by others. */
 	list_for_each_entry_safe(m, next, &port->queue, link)
 		ds_port_refuse(port, m, -ECONNREFUSED);
-	xa_for_each(&port->pending, id, m)
-		if (xa_erase(&port->pending, id))
-			ds_port_refuse(port, m, -ECONNRESET);
+	xa_for_each(&port->pending, id, m) {
+		xa_erase(&port->pending, id);
+		ds_port_refuse(port, m, -ECONNRESET);
+	}
 	ds_port_put(port);
 }
 
@@ -262,14 +263,17 @@ static int ds_port_expect(struct ds_port *port, struct ds_port_msg *m, u64 *cook
 	return err == -EBUSY ? -EDQUOT : err;
 }
 
-/* The pending request with this cookie, or NULL. It is not pending any more. */
+/*
+ * The pending request with this cookie, or NULL. It is not pending any more. Those of
+ * a closed port are ds_port_close()'s.
+ */
 static struct ds_port_msg *ds_port_unexpect(struct ds_port *port, u64 cookie)
 {
 	struct ds_port_msg *m;
 
 	mutex_lock(&port->lock);
 	m = xa_load(&port->pending, (u32)cookie);
-	if (m && m->cookie == cookie)
+	if (m && m->cookie == cookie && !port->closed)
 		xa_erase(&port->pending, (u32)cookie);
 	else
 		m = NULL;
