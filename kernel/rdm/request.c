@@ -53,28 +53,27 @@ struct ds_req {
 
 static void ds_req_free(struct ds_req *req)
 {
-	struct ib_device *ib = req->keys->conn->dev->ib;
 	u32 i;
 
 	for (i = 0; i < req->count; i++) {
 		if (req->ops[i].buf)
 			ds_buffer_put(req->ops[i].buf);
 	}
-	if (req->results_dma)
-		ib_dma_unmap_single(ib, req->results_dma, req->results_size, DMA_FROM_DEVICE);
 	kfree(req->results);
 	ds_client_leave(req->client);
 	ds_keyset_put(req->keys);
 	kvfree(req);
 }
 
-/* What the device held while the request was on its way. */
+/* What the device held while the request was on its way. Results are to be read after it. */
 static void ds_req_release(struct ds_req *req)
 {
 	struct ib_device *ib = req->keys->conn->dev->ib;
 	const struct ib_send_wr *wr;
 	u32 i, s;
 
+	if (req->results_dma)
+		ib_dma_unmap_single(ib, req->results_dma, req->results_size, DMA_FROM_DEVICE);
 	for (i = 0; i < req->chain.count; i++) {
 		if (req->tokens[i])
 			ds_token_drop(req->tokens[i]);
