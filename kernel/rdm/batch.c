@@ -90,12 +90,26 @@ struct ds_joins {
 	struct ds_join		join[DS_JOINS];
 };
 
-static void ds_join_post(struct ds_joins *j, struct ds_join *join)
+/* Plan the chain at @first, or refuse it. */
+static bool ds_joins_plan(struct ds_joins *j, u32 first, u32 n, struct ds_plan *plan)
 {
-	struct ds_conn *conn = join->plan.keys->conn;
-	struct ds_qp *qp = ds_conn_lane(conn, join->plan.lane);
+	u32 bad, node;
+	int ret;
+
+	ret = ds_plan_chain(plan, j->args + first, n, j->args[0].op.addr, &bad, &node);
+	if (ret)
+		ds_ops_refuse(j->args, first, n, bad, ret, node, ds_batch_done, j->batch);
+	return !ret;
+}
+
+/* Post a plan; without @deadline only if there is room. Return: whether it is done with. */
+static bool ds_joins_post(struct ds_joins *j, const struct ds_plan *plan, const u32 *index,
+			  u64 deadline)
+{
+	struct ds_conn *conn = plan->keys->conn;
+	struct ds_qp *qp = ds_conn_lane(conn, plan->lane);
 	u32 node = conn->hs.peer.node;
-	u32 i, ops = join->plan.ops;
+	u32 i;
 	int ret;
 
 	if (!j->conn) {
@@ -103,73 +117,101 @@ static void ds_join_post(struct ds_joins *j, struct ds_join *join)
 		j->conn = conn;
 		j->qp = qp;
 	}
-	for (i = 0; i < ops; i++)
-		ds_batch_expect(j->batch, join->index[i], node);
-	ret = ds_plan_post(&join->plan, j->args, join->index, j->deadline, qp == j->qp,
-			   ds_batch_done, j->batch);
-	for (i = 0; ret && i < ops; i++)
-		ds_ops_refuse(j->args, join->index[i], 1, 0, ret, node, ds_batch_done, j->batch);
+	for (i = 0; i < plan->ops; i++)
+		ds_batch_expect(j->batch, index[i], node);
+	ret = ds_plan_post(plan, j->args, index, deadline, qp == j->qp, ds_batch_done, j->batch);
+	if (ret == -EAGAIN && !deadline)
+		return false;
+	for (i = 0; ret && i < plan->ops; i++)
+		ds_ops_refuse(j->args, index[i], 1, 0, ret, node, ds_batch_done, j->batch);
+	return true;
 }
 
+/* Post chains of a plan that was dropped, each when there is room for it. */
+static void ds_joins_post_late(struct ds_joins *j, const u32 *index, u32 ops)
+{
+	struct ds_plan plan;
+	u32 i, n;
+
+	for (i = 0; i < ops; i += n) {
+		n = ds_chain_length(j->args + index[i], ops - i);
+		if (ds_joins_plan(j, index[i], n, &plan))
+			ds_joins_post(j, &plan, index + i, j->deadline);
+	}
+}
+
+/*
+ * A connection goes down when nobody holds its keys. So who waits for room on one
+ * holds none of others: where there is no room plans are dropped, and made anew.
+ */
 static void ds_joins_flush(struct ds_joins *j)
 {
+	u64 deadline = j->used == 1 ? j->deadline : 0;
+	bool late[DS_JOINS];
 	u32 i;
 
 	for (i = 0; i < j->used; i++)
-		ds_join_post(j, &j->join[i]);
+		late[i] = !ds_joins_post(j, &j->join[i].plan, j->join[i].index, deadline);
+	for (i = 0; i < j->used; i++)
+		if (late[i])
+			ds_joins_post_late(j, j->join[i].index, j->join[i].plan.ops);
 	j->used = 0;
 }
 
-/* Add a planned chain to a fitting join, or begin one. */
-static void ds_joins_add(struct ds_joins *j, const struct ds_plan *plan, u32 first)
+/* The join that has the same keys, client and lane, or a new one; NULL: there is no place. */
+static struct ds_join *ds_joins_find(struct ds_joins *j, const struct ds_plan *plan)
 {
-	u32 max = min_t(u32, DS_JOIN_WRS, ds_conn_lane(plan->keys->conn, plan->lane)->sq_size / 2);
 	struct ds_join *join;
-	u32 i;
 
-	for (i = 0; i < j->used; i++) {
-		join = &j->join[i];
-		if (join->plan.keys != plan->keys || join->plan.client != plan->client ||
-		    join->plan.lane != plan->lane)
-			continue;
-		if (join->plan.wrs + plan->wrs <= max && join->plan.ops + plan->ops <= DS_JOIN_WRS)
-			goto found;
-		ds_joins_flush(j);	/* all, to keep the order within a lane simple */
-		break;
+	for (join = j->join; join < j->join + j->used; join++) {
+		if (join->plan.keys == plan->keys && join->plan.client == plan->client &&
+		    join->plan.lane == plan->lane)
+			return join;
 	}
 	if (j->used == DS_JOINS)
-		ds_joins_flush(j);
-	join = &j->join[j->used++];
+		return NULL;
+	j->used++;
 	memset(&join->plan, 0, sizeof(join->plan));
-	join->plan.keys = plan->keys;
-	join->plan.client = plan->client;
-	join->plan.lane = plan->lane;
-	goto fill;
-found:
-	ds_plan_drop(plan);	/* the join holds the same */
-fill:
+	return join;
+}
+
+/* Add a planned chain to a join. Return false, and it is dropped, if all are to be posted first. */
+static bool ds_joins_add(struct ds_joins *j, const struct ds_plan *plan, u32 first)
+{
+	u32 max = min_t(u32, DS_JOIN_WRS, ds_conn_lane(plan->keys->conn, plan->lane)->sq_size / 2);
+	struct ds_join *join = ds_joins_find(j, plan);
+	u32 i;
+
+	if (join && !join->plan.ops) {
+		join->plan.keys = plan->keys;
+		join->plan.client = plan->client;
+		join->plan.lane = plan->lane;
+	} else {
+		ds_plan_drop(plan);	/* the join, if any, holds the same */
+		if (!join || join->plan.wrs + plan->wrs > max ||
+		    join->plan.ops + plan->ops > DS_JOIN_WRS)
+			return false;
+	}
 	for (i = 0; i < plan->ops; i++)
 		join->index[join->plan.ops + i] = first + i;
 	join->plan.ops += plan->ops;
 	join->plan.wrs += plan->wrs;
 	join->plan.sges += plan->sges;
 	join->plan.atomics += plan->atomics;
+	return true;
 }
 
 static void ds_batch_post(struct ds_joins *j, u32 count)
 {
-	const struct ds_op_arg *args = j->args;
-	u32 first, n, bad, node;
 	struct ds_plan plan;
-	int ret;
+	u32 first = 0, n;
 
-	for (first = 0; first < count; first += n) {
-		n = ds_chain_length(args + first, count - first);
-		ret = ds_plan_chain(&plan, args + first, n, args[0].op.addr, &bad, &node);
-		if (ret)
-			ds_ops_refuse(args, first, n, bad, ret, node, ds_batch_done, j->batch);
+	while (first < count) {
+		n = ds_chain_length(j->args + first, count - first);
+		if (!ds_joins_plan(j, first, n, &plan) || ds_joins_add(j, &plan, first))
+			first += n;
 		else
-			ds_joins_add(j, &plan, first);
+			ds_joins_flush(j);
 	}
 	ds_joins_flush(j);
 }
