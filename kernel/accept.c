@@ -31,7 +31,7 @@ u32 ds_conn_accept(struct rdma_cm_id *id, const struct rdma_conn_param *param)
 	conn->stats = &conn->own_stats;
 	memcpy(&conn->addr, &id->route.addr.dst_addr, sizeof(conn->addr));
 	ds_node_describe(&self, 0);
-	ds_hs_init(&conn->hs, true, &self, &ds_hmac_ops, NULL);
+	ds_hs_init(&conn->hs, true, &self, &ds_hmac_ops, &conn->domain_serial);
 	conn->hs.to_self = ds_lane_to_self(id);
 	conn->dev = ds_device_get(id->device);
 	if (!conn->dev)
@@ -179,7 +179,8 @@ int ds_conn_server_up(struct ds_conn *conn)
 
 	ds_conn_fence_older(conn);
 	conn->domain = ds_domain_get(conn->hs.peer.domain);
-	if (!conn->domain)
+	/* One that was made anew since the hello may have another key. */
+	if (!conn->domain || conn->domain->serial != conn->domain_serial)
 		return -ENOENT;
 	pd = ds_pd_get(conn->dev, conn->domain);
 	if (IS_ERR(pd))

@@ -212,7 +212,7 @@ static void ds_conn_hello(struct ds_conn *conn, struct ds_hs_out *out)
 	struct ds_hs_host self;
 
 	ds_node_describe(&self, conn->domain->id);
-	ds_hs_init(&conn->hs, false, &self, &ds_hmac_ops, NULL);
+	ds_hs_init(&conn->hs, false, &self, &ds_hmac_ops, &conn->domain_serial);
 	conn->hs.to_self = ds_lane_to_self(conn->ctrl.id);
 	ds_hs_hello(&conn->hs, out);
 }

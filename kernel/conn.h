@@ -70,6 +70,7 @@ struct ds_lane {
  * @dev: device it runs on; a reference is held once it is set
  * @pd: of the data lanes, set when the handshake is through
  * @domain: trust domain; client: from the start; server: from the handshake
+ * @domain_serial: of the one whose key was used
  * @hs: the handshake; hs.peer is who the other host is once it is up
  * @ctrl: the control lane, which carries the messages
  * @bulk: lanes for one-sided operations
@@ -104,6 +105,7 @@ struct ds_conn {
 	struct ds_device	*dev;
 	struct ds_pd		*pd;
 	struct ds_domain	*domain;
+	u64			domain_serial;
 	struct ds_hs		hs;
 	struct ds_lane		ctrl;
 	struct ds_lane		bulk[DS_MAX_LANES];

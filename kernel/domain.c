@@ -19,6 +19,7 @@
 /* Protects all below and each ds_domain.link. Innermost: nothing is called under it. */
 static DEFINE_MUTEX(ds_domain_lock);
 static LIST_HEAD(ds_domains);		/* by number */
+static u64 ds_domain_serial;		/* of the last one */
 static u32 ds_node;			/* 0: not set yet */
 static u64 ds_group;
 
@@ -124,6 +125,7 @@ int ds_domain_add(u32 id, const u8 *key, struct netlink_ext_ack *extack)
 			       "the domain exists; delete it first to give it another key");
 		return -EEXIST;
 	}
+	domain->serial = ++ds_domain_serial;
 	list_add_tail(&domain->link, next ? &next->link : &ds_domains);
 	mutex_unlock(&ds_domain_lock);
 	return 0;

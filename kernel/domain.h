@@ -21,12 +21,14 @@ struct ds_hs_host;
  * struct ds_domain - a trust domain
  * @link: in the list of domains
  * @id: its number, 1 to 65535
+ * @serial: another one for each that is added
  * @users: one for the list, one for each user
  * @key: shared secret of its hosts
  */
 struct ds_domain {
 	struct list_head	link;
 	u32			id;
+	u64			serial;
 	refcount_t		users;
 	u8			key[DS_DOMAIN_KEY_LEN];
 };

@@ -42,12 +42,15 @@ static void ds_hs_random(void *ctx, void *p, u32 n)
 	get_random_bytes(p, n);
 }
 
+/* @ctx: where to put the domain's serial number */
 static int ds_hs_key(void *ctx, u32 domain, u8 key[DS_HS_KEY_LEN])
 {
 	struct ds_domain *d = ds_domain_get(domain);
+	u64 *serial = ctx;
 
 	if (!d)
 		return -ENOENT;
+	*serial = d->serial;
 	memcpy(key, d->key, DS_HS_KEY_LEN);
 	ds_domain_put(d);
 	return 0;

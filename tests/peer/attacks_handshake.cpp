@@ -66,6 +66,23 @@ void other_domains_key(const Target &t) {
     expect_end(client.ending(), DS_REJECT_AUTH, "AUTH for domain 2 with the key of domain 1");
 }
 
+// Whose key was proved when the hello came is not the domain that was made since.
+void replaced_key(const Target &t) {
+    const std::string add = "dsctl -q node domain add 9 --key ", del = "dsctl -q node domain del 9";
+    Identity self = t.identity();
+    self.host.domain = 9;
+    t.run(add + "/run/domain1.key");
+    Client client(t.address, self);
+    client.connect();
+    Message reply = client.hello_reply();
+    t.run(del);
+    t.run(add + "/run/domain2.key");
+    Mac mac = proof(t.key, "client", client.handshake().hello, struct_of<ds_hello>(reply.payload));
+    client.send(make_message(DS_MSG_AUTH, bytes_of(mac), 0, 0, client.epoch()));
+    expect_end(client.ending(), {}, "AUTH with the key of before");
+    t.run(del);
+}
+
 void short_hellos(const Target &t) {
     Client maker = t.client();
     Bytes whole = bytes_of(maker.hello());
@@ -293,6 +310,7 @@ void silence(const Target &t) {
 const Attack attacks[] = {
     {"AUTH with a key that differs in one bit", "refused: AUTH", wrong_key},
     {"HELLO for an unknown domain", "refused: DOMAIN", unknown_domain},
+    {"AUTH with a key that was replaced since HELLO", "closed", replaced_key},
     {"AUTH for one domain with the key of another", "refused: AUTH", other_domains_key},
     {"HELLO cut off at each length", "refused: MAGIC", short_hellos},
     {"message cut off within its header", "closed", short_headers},
