@@ -277,13 +277,17 @@ static int ds_conn_try_open(struct ds_conn *conn)
 
 int ds_conn_open(struct ds_conn *conn)
 {
+	const char *error = NULL;
 	int ret;
 
+	/* Somebody may have closed it; device and lanes last for as long as the lock is held. */
 	mutex_lock(&conn->lanes_lock);
 	ret = ds_conn_try_open(conn);
+	if (ret)
+		error = ds_conn_open_error(conn, ret);
 	mutex_unlock(&conn->lanes_lock);
 	if (ret) {
-		ds_conn_close(conn, ds_conn_open_error(conn, ret));
+		ds_conn_close(conn, error);
 		ds_conn_wait_closed(conn);
 		/* A refusal flushes the queue pair, which may be seen before the reason. */
 		if (conn->refused)
