@@ -138,14 +138,14 @@ void ds_client_end(struct ds_client *client)
 	ds_client_leave(client);
 }
 
-/* One of the space, or of any, that is not ended, with a reference. */
+/* One of the space that is not ended, with a reference. */
 static struct ds_client *ds_client_of(const struct ds_space *space)
 {
 	struct ds_client *client, *found = NULL;
 
 	spin_lock(&ds_clients_lock);
 	list_for_each_entry(client, &ds_clients, link) {
-		if ((!space || client->space == space) && !client->ended) {
+		if (client->space == space && !client->ended) {
 			ds_client_get(client);
 			found = client;
 			break;

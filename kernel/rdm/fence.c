@@ -77,6 +77,7 @@ static int ds_fence_error(int status)
 	switch (status) {
 	case 0:
 	case -EACCES:
+	case -EDQUOT:
 	case -ETIMEDOUT:
 		return status;
 	case -EEXIST:
@@ -125,29 +126,46 @@ int ds_fence(struct ds_space *space, u32 node, u64 token, u32 flags, u32 timeout
 	return ret;
 }
 
-int ds_fence_catch_up(struct ds_conn *conn, u64 segment, u32 timeout_ms)
+/* One answer; @fenced has room for it. */
+static int ds_fence_ask_missed(struct ds_conn *conn, const struct ds_fence_req *req,
+			       struct ds_fenced *fenced, u32 timeout_ms)
 {
-	struct ds_fence_req req = {
-		.verb		= cpu_to_le32(DS_FENCE_MISSED),
-		.segment	= cpu_to_le64(segment),
-	};
 	u32 length = DS_MSG_MAX_PAYLOAD;
-	struct ds_fenced *fenced;
 	int ret, status;
 
-	fenced = kmalloc(DS_MSG_MAX_PAYLOAD, GFP_KERNEL);
-	if (!fenced)
-		return -ENOMEM;
-	ret = ds_msg_request(conn, DS_SERVICE_FENCE, &req, sizeof(req), fenced, &length, &status,
+	ret = ds_msg_request(conn, DS_SERVICE_FENCE, req, sizeof(*req), fenced, &length, &status,
 			     timeout_ms, NULL);
 	if (!ret && (status || length < sizeof(*fenced) ||
 		     le32_to_cpu(fenced->count) > DS_FENCED_MAX ||
 		     length != struct_size(fenced, tokens, le32_to_cpu(fenced->count))))
 		ret = -EPROTO;
-	if (!ret)
-		ds_fenced_end(fenced);
-	kfree(fenced);
 	return ret;
+}
+
+int ds_fence_catch_up(struct ds_conn *conn, u64 segment, u32 timeout_ms)
+{
+	u32 left = DS_FENCED_KEPT / DS_FENCED_MAX + 1;
+	struct ds_fence_req req = {
+		.verb		= cpu_to_le32(DS_FENCE_MISSED),
+		.segment	= cpu_to_le64(segment),
+	};
+	struct ds_fenced *fenced;
+	bool more;
+	int ret;
+
+	fenced = kmalloc(DS_MSG_MAX_PAYLOAD, GFP_KERNEL);
+	if (!fenced)
+		return -ENOMEM;
+	do {
+		ret = ds_fence_ask_missed(conn, &req, fenced, timeout_ms);
+		if (ret)
+			break;
+		ds_fenced_learn(conn, fenced);
+		req.token = fenced->last;
+		more = fenced->more;
+	} while (more && --left);
+	kfree(fenced);
+	return ret ?: more ? -EPROTO : 0;
 }
 
 /* ---- the memory server ---- */
@@ -196,18 +214,23 @@ static void ds_fence_work(struct work_struct *work)
 {
 	struct ds_fence *fence = container_of(work, struct ds_fence, work);
 	struct ds_fence_match match = { .fence = fence };
+	struct ds_fenced_client *client;
 	bool told = false;
 	struct ds_conn *conn;
-	int ret;
+	int ret = 0;
 
 	/* First, so that a connection that comes up from here on is told. */
-	ret = ds_fenced_add(fence->conn->hs.peer.domain, &fence->req);
+	client = ds_fenced_begin(fence->conn, &fence->req);
+	if (IS_ERR(client)) {
+		ret = PTR_ERR(client);
+		goto respond;
+	}
 	while (!ret && (conn = ds_conn_match_server(ds_fence_is_of_node, &match))) {
 		ret = ds_fence_by_conn(fence, conn, &told);
 		ds_conn_put(conn);
 	}
-	if (ret || told)
-		ds_fenced_del(fence->conn->hs.peer.domain, &fence->req);
+	ds_fenced_done(client, told ? DS_FENCED_TOLD : ret ? DS_FENCED_FAILED : DS_FENCED_MISSED);
+respond:
 	ds_msg_respond(fence->conn, DS_SERVICE_FENCE, fence->seq, ret, NULL, 0);
 	ds_conn_put(fence->conn);
 	kfree(fence);
@@ -300,7 +323,7 @@ static int ds_fence_serve(void *ctx, const struct ds_msg *msg, void *reply, u32 
 
 	if (msg->length != sizeof(*req) || memchr_inv(req->reserved, 0, sizeof(req->reserved)) ||
 	    le32_to_cpu(req->flags) & ~DS_FENCE_IF_GONE ||
-	    !req->token == (le32_to_cpu(req->verb) != DS_FENCE_MISSED))
+	    (!req->token && le32_to_cpu(req->verb) != DS_FENCE_MISSED))
 		return -EINVAL;
 	switch (le32_to_cpu(req->verb)) {
 	case DS_FENCE_NODE:
@@ -310,7 +333,7 @@ static int ds_fence_serve(void *ctx, const struct ds_msg *msg, void *reply, u32 
 	case DS_FENCE_MISSED:
 		if (!msg->conn->server)
 			return -EPERM;
-		return ds_fenced_tell(msg->conn, reply, reply_length);
+		return ds_fenced_tell(msg->conn, le64_to_cpu(req->token), reply, reply_length);
 	default:
 		return -EOPNOTSUPP;
 	}

@@ -25,7 +25,7 @@ int ds_fence(struct ds_space *space, u32 node, u64 token, u32 flags, u32 timeout
  * behind @conn could not ask for it
  * @segment: that is going to be attached
  *
- * Context: process, killable. Return: 0, or as ds_msg_request()
+ * Context: process, killable. Return: 0, -ENOMEM, -EPROTO, or as ds_msg_request()
  */
 int ds_fence_catch_up(struct ds_conn *conn, u64 segment, u32 timeout_ms);
 

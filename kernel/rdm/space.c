@@ -501,12 +501,15 @@ static bool ds_space_try_again(struct ds_space *space, u32 server, struct ds_con
 	return true;
 }
 
+/* Node number and incarnation are what the other host says; its domain is proved. */
 static int ds_space_up_one(struct ds_space *space, void *ctx)
 {
 	struct ds_conn *conn = ctx;
 	bool go_on = true;
 	u32 i;
 
+	if (conn->domain != space->domain)
+		return 0;
 	mutex_lock(&space->lock);
 	for (i = 0; i < space->layout.servers && !space->dead && go_on; i++)
 		go_on = ds_space_try_again(space, i, conn);

@@ -42,14 +42,20 @@ void is(const std::string &what, int status, int wanted) {
 
 // What the server says of clients of this node that were fenced.
 std::vector<std::uint64_t> missed(Client &client) {
-    Reply reply = client.request(DS_SERVICE_FENCE, bytes_of(fence_of(DS_FENCE_MISSED, 0, 0)));
-    is("MISSED", reply.status, 0);
-    auto head = struct_of<ds_fenced>(reply.payload);
-    expect(reply.payload.size() == sizeof(head) + head.count * sizeof(std::uint64_t),
-           "the answer to MISSED has a strange length");
-    expect(!head.all, "the server says that it has forgotten some");
-    std::vector<std::uint64_t> tokens(head.count);
-    std::memcpy(tokens.data(), reply.payload.data() + sizeof(head), head.count * 8);
+    std::vector<std::uint64_t> tokens;
+    ds_fenced head = {};
+    do {
+        ds_fence_req req = fence_of(DS_FENCE_MISSED, 0, head.last);
+        Reply reply = client.request(DS_SERVICE_FENCE, bytes_of(req));
+        is("MISSED", reply.status, 0);
+        head = struct_of<ds_fenced>(reply.payload);
+        expect(reply.payload.size() == sizeof(head) + head.count * sizeof(std::uint64_t),
+               "the answer to MISSED has a strange length");
+        expect(!head.more || head.count == DS_FENCED_MAX, "there are more, and there is room");
+        std::size_t before = tokens.size();
+        tokens.resize(before + head.count);
+        std::memcpy(&tokens[before], reply.payload.data() + sizeof(head), head.count * 8);
+    } while (head.more);
     return tokens;
 }
 
@@ -81,7 +87,6 @@ void malformed(const Target &t) {
     is("unknown verb", status_of(client, bad), -EOPNOTSUPP);
     is("CLIENT from who connected", status_of(client, fence_of(DS_FENCE_CLIENT, 0)), -EPERM);
     is("CLIENT with a node", status_of(client, fence_of(DS_FENCE_CLIENT, 1)), -EINVAL);
-    is("MISSED with a client", status_of(client, fence_of(DS_FENCE_MISSED, 0)), -EINVAL);
     for (std::size_t size : {0, 31, 33, 4000})
         is(std::to_string(size) + " bytes",
            client.request(DS_SERVICE_FENCE, Bytes(size)).status, -EINVAL);
@@ -133,10 +138,40 @@ void absent(const Target &t) {
     victim.attach(Target::scratch);
 }
 
+// Clients are made up until the server remembers no more: nobody else is hurt.
+void made_up(const Target &t) {
+    constexpr std::uint64_t first = 1ull << 32;
+    Client fencer = t.client();
+    fencer.open();
+    fencer.attach(Target::scratch);
+    Client victim = t.second_client();
+    const std::uint32_t node = victim.self().host.node;
+    std::uint64_t next = first;
+    int status;
+    while (!(status = status_of(fencer, fence_of(DS_FENCE_NODE, node, next))))
+        next++;
+    is("one too many", status, -EDQUOT);
+    expect(next - first > DS_FENCED_KEPT / 2 - 50 && next - first <= DS_FENCED_KEPT / 2,
+           std::to_string(next - first) + " were remembered");
+    is("one that is there", status_of(fencer, fence_of(DS_FENCE_NODE, node, first)), 0);
+
+    victim.open();
+    victim.attach(Target::scratch);
+    is("one of another host", status_of(victim, fence_of(DS_FENCE_NODE, nobody, next)), 0);
+    auto told = missed(victim);
+    expect(told.size() == next - first && told.front() == first && told.back() == next - 1,
+           "it was told of " + std::to_string(told.size()) + " clients");
+    victim.detach(Target::scratch);
+    victim.attach(Target::scratch);
+    expect(missed(victim).empty(), "it was told again after it had attached");
+    is("one more", status_of(fencer, fence_of(DS_FENCE_NODE, nobody)), 0);
+}
+
 const Attack attacks[] = {
     {"FENCE that is malformed, or not the sender's to ask for", "EINVAL, EACCES, EPERM", malformed},
     {"a host that does not answer FENCE", "its connection is closed", silent},
     {"a client of a host that is not there", "told when it comes", absent},
+    {"clients that never were, as many as it can", "EDQUOT; others have room", made_up},
 };
 
 }  // namespace

@@ -147,6 +147,15 @@ int attack(const Options &options) {
     return tap.all_ok() ? 0 : 1;
 }
 
+// As its other self it is the same host, but for the key that it has.
+[[noreturn]] void serve_as_both(const Target &target) {
+    const Identity self = target.identity();
+    Identity other = self;
+    other.host.domain = Target::other_domain;
+    other.key = target.other_key;
+    serve(self, other, target.address.port);
+}
+
 }  // namespace
 }  // namespace peer
 
@@ -157,7 +166,7 @@ int main(int argc, char **argv) {
         if (command == "attack")
             return peer::attack(options);
         if (command == "serve")
-            peer::serve(options.target.identity(), options.target.address.port);
+            peer::serve_as_both(options.target);
         if (command == "endure")
             return peer::endure(options.target) ? 0 : 1;
         peer::usage(2);

@@ -36,9 +36,10 @@ class Host {
 public:
     Host() : client_(nl::Client::open().or_throw()) {}
 
-    int add_peer(const Address &server, std::uint32_t wait_ms) {
+    int add_peer(const Address &server, std::uint32_t wait_ms,
+                 std::uint32_t domain = Target::domain) {
         return call(with(nl::Message(DS_CMD_PEER_ADD), server)
-                        .put(attr::domain, Target::domain)
+                        .put(attr::domain, domain)
                         .put(attr::timeout_ms, wait_ms));
     }
     int delete_peer(const Address &server) {
@@ -110,7 +111,7 @@ public:
     explicit Endurance(const Target &target) : target_(target) {}
 
     bool run() {
-        std::size_t count = handshake_faults().size() + segment_faults().size() + 3;
+        std::size_t count = handshake_faults().size() + segment_faults().size() + 4;
         tap_.plan(count);
         for (std::size_t i = 0; i < handshake_faults().size(); i++)
             handshake(handshake_faults()[i], at(i));
@@ -121,6 +122,8 @@ public:
             segment(segment_faults()[i], fault_segments + i);
         tap_.test("a REVOKE by an honest server while another does not answer: in time",
                   [&] { revoke_meanwhile(); });
+        tap_.test("the same host with the key of another domain: no memory of it is used",
+                  [&] { impostor(); });
         tap_.test("after all of it: the good server's segment is served", [&] { good_memory(); });
         host_.delete_peer(at(0));
         host_.delete_space(fault_space);
@@ -206,6 +209,27 @@ private:
         host_.delete_space(revoke_space);
         expect_errno(used, EKEYREVOKED, "a READ after the revoke");
         expect(took < 6s, "the revoke took " + std::to_string(took.count()) + " ms");
+    }
+
+    // Node number and incarnation are only said; the domain is what is proved.
+    void impostor() {
+        const Address other = at(handshake_faults().size());
+        wait_for_server();
+        expect_errno(host_.attach(fault_space, Target::self_node, good_segment, 2000), 0, "ATTACH");
+        Memory memory(fault_space);
+        expect_errno(memory.read(), 0, "a READ");
+        expect_errno(host_.delete_peer(at(0)), 0, "the end of the connection");
+        expect_errno(host_.add_peer(other, 5000, Target::other_domain), 0, "the other connection");
+        for (auto until = Clock::now() + 1s; Clock::now() < until;) {
+            expect_errno(memory.read(), ENOTCONN, "a READ of memory of another domain");
+            std::this_thread::sleep_for(50ms);
+        }
+        host_.delete_peer(other);
+        expect_errno(host_.add_peer(at(0), 5000), 0, "the connection of before");
+        for (auto until = Clock::now() + 5s; memory.read() && Clock::now() < until;)
+            std::this_thread::sleep_for(50ms);
+        expect_errno(memory.read(), 0, "a READ as before");
+        host_.detach(fault_space);
     }
 
     static std::uint64_t silent_segment() {

@@ -190,7 +190,7 @@ void Session::missed(const Message &in) {
         a = segment_faults()[fault].missed;
     ds_fenced head = {};
     head.count = static_cast<std::uint32_t>(a.tokens.size()) + a.count;
-    head.all = a.all;
+    head.more = a.more;
     Bytes payload(sizeof(head) + a.tokens.size() * sizeof(a.tokens[0]));
     std::memcpy(payload.data(), &head, sizeof(head));
     std::memcpy(&payload[sizeof(head)], a.tokens.data(), payload.size() - sizeof(head));
@@ -204,8 +204,9 @@ namespace {
 
 class Server {
 public:
-    Server(const Identity &self, std::uint16_t port) : self_(self), port_(port) {
-        for (std::size_t i = 0; i < handshake_faults().size(); i++)
+    Server(const Identity &self, const Identity &other, std::uint16_t port)
+        : self_(self), other_(other), port_(port) {
+        for (std::size_t i = 0; i <= handshake_faults().size(); i++)
             listen(static_cast<std::uint16_t>(port + i));
     }
 
@@ -282,11 +283,12 @@ private:
 
     void control(rdma_cm_id *id) {
         auto index = static_cast<std::size_t>(ntohs(rdma_get_src_port(id)) - port_);
-        const HandshakeFault &fault = handshake_faults()[index];
+        bool other = index == handshake_faults().size();
+        const HandshakeFault &fault = handshake_faults()[other ? 0 : index];
         Acceptance answer = good_answer();
         if (fault.control)
             fault.control(answer);
-        auto session = std::make_unique<Session>(id, self_, fault, pd_);
+        auto session = std::make_unique<Session>(id, other ? other_ : self_, fault, pd_);
         session->set_good_key(mr_->rkey);
         if (!send(id, answer))
             return;
@@ -338,7 +340,7 @@ private:
             throw Broken("no memory region");
     }
 
-    Identity self_;
+    Identity self_, other_;
     std::uint16_t port_;
     CmChannel channel_;
     struct Free {
@@ -353,8 +355,8 @@ private:
 
 }  // namespace
 
-void serve(const Identity &self, std::uint16_t port) {
-    Server server(self, port);
+void serve(const Identity &self, const Identity &other, std::uint16_t port) {
+    Server server(self, other, port);
     std::cout << "serving" << std::endl;
     server.run();
 }

@@ -54,7 +54,7 @@ struct AttachAnswer {
 struct MissedAnswer {
     int status = 0;
     std::uint32_t count = 0;  // that it says, beyond those in tokens
-    std::uint32_t all = 0;
+    std::uint32_t more = 0;
     std::vector<std::uint64_t> tokens = {};
     std::size_t cut = 0;  // bytes left out at the end
 };
@@ -122,8 +122,11 @@ private:
     bool closing_ = false;
 };
 
-/** Serve on @p port and, for the faults, on the ports behind it, until killed. */
-[[noreturn]] void serve(const Identity &self, std::uint16_t port);
+/**
+ * Serve on @p port and, for the faults, on the ports behind it, until killed. On the last
+ * one it is @p other.
+ */
+[[noreturn]] void serve(const Identity &self, const Identity &other, std::uint16_t port);
 
 }  // namespace peer
 

@@ -8,7 +8,8 @@ here=$(dirname "$0")
 . "$here/set_up.sh"
 port=18600
 
-on 3 dspeer serve --port $port --group "$group" --key /run/domain1.key > /run/server 2>&1 &
+on 3 dspeer serve --port $port --group "$group" --key /run/domain1.key --other-key /run/domain2.key \
+	> /run/server 2>&1 &
 server=$!
 for _ in $(seq 100); do
 	grep -q serving /run/server && break

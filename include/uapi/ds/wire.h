@@ -300,7 +300,8 @@ struct ds_seg_revoke {
  *	@token of this node, and answer when it has no operation under way
  *
  * @DS_FENCE_MISSED: to a memory server, before its segment is attached: which clients of
- *	this node were fenced while it could not be asked? Answer: struct ds_fenced
+ *	this node were fenced while it could not be asked? Answer: struct ds_fenced. @token:
+ *	0, or @last of the answer before, for those behind
  *
  * With DS_FENCE_IF_GONE nothing is ended: -EEXIST if the client is there and not
  * ended, or its node does not tell. -EACCES: it has not attached the segment.
@@ -330,18 +331,21 @@ struct ds_fence_req {
 } __attribute__((packed));
 
 #define DS_FENCED_MAX	500	/* clients in one message */
+#define DS_FENCED_KEPT	4096	/* that a server remembers at most */
 
 /**
  * struct ds_fenced - answer to DS_FENCE_MISSED
  * @count: length of @tokens
- * @all: 1 if there may be more: all clients of the node count as fenced
+ * @more: 1 if there are more, which are to be asked for
+ * @last: of what the server remembers this is all up to here
  * @tokens: numbers of the clients
  *
  * The server forgets them when the node then attaches a segment by the same connection.
  */
 struct ds_fenced {
 	__le32 count;
-	__le32 all;
+	__le32 more;
+	__le64 last;
 	__le64 tokens[];
 } __attribute__((packed));
 
