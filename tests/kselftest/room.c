@@ -70,3 +70,55 @@ TEST(who_waits_for_room_in_vain_is_told_and_does_not_spin)
 	EXPECT_EQ(0, cqe.status);
 	EXPECT_EQ(value + 1, cqe.value);
 }
+
+#define LANES	4
+
+/* Whether all was done, each once; else the connection was down, and @values are as before. */
+static bool each_is_added_once(int fd, const struct ds_ioc_submit *arg, uint64_t *values)
+{
+	const struct ds_cqe *cqes = (const struct ds_cqe *)(uintptr_t)arg->cqes;
+	struct ds_ioc_submit again = *arg;
+	bool all = true;
+
+	EXPECT_OK(ds_ioctl(fd, DS_IOC_SUBMIT, &again));
+	for (int i = 0; i < LANES; i++)
+		all &= !cqes[i].status;
+	for (int i = 0; all && i < LANES; i++) {
+		EXPECT(!values[i] || cqes[i].value == values[i] + 1);
+		values[i] = cqes[i].value;
+	}
+	return all;
+}
+
+/* Some of the lanes have room at once, the others when they are tried again. */
+TEST(a_batch_is_done_whole_though_lanes_had_no_room_at_first)
+{
+	int failpoint = open_failpoint(), fd = ds_open();
+	struct ds_ioc_space_open space = ds_open_space(fd, DS_ACCESS_ALL);
+	struct ds_op ops[LANES];
+	struct ds_cqe cqes[LANES];
+	struct ds_ioc_submit arg = DS_ARG(ds_ioc_submit, .ops = (uintptr_t)ops,
+					  .cqes = (uintptr_t)cqes, .nr_ops = LANES,
+					  .timeout_ms = 3000);
+	static const char *const few[] = { "fail 11 1", "fail 11 2", "fail 11 3" };
+	uint64_t values[LANES] = { 0 };
+	int done = 0;
+
+	for (uint32_t i = 0; i < LANES; i++)
+		ops[i] = (struct ds_op){ .opcode = DS_OP_FETCH_ADD, .length = 8, .compare_add = 1,
+					 .space = space.out_handle, .lane = i + 1,
+					 .addr = space.out_base + 8 * i };
+	ASSERT(each_is_added_once(fd, &arg, values));
+	for (int tries = 0; tries < 30 && done < 3; tries++) {
+		unsigned long before = hits(failpoint);
+
+		/* A heartbeat that meets the failpoint may end the connection. */
+		ASSERT(write(failpoint, few[done], strlen(few[done])) > 0);
+		if (each_is_added_once(fd, &arg, values) && hits(failpoint) > before)
+			done++;
+		else
+			ds_sleep_ms(100);
+		ASSERT(write(failpoint, "off", 3) == 3);
+	}
+	EXPECT_EQ(3, done);
+}
