@@ -36,6 +36,9 @@ public:
     // As number(), nothing if there is neither a value nor a fallback.
     std::optional<uint64_t> maybe(std::string_view name) const;
 
+    // Throws if this file would be standard output, and a JSON document would be there, too.
+    void check_output(std::string_view file, std::string_view what) const;
+
     // --timeout, or the given default.
     uint32_t timeout_ms(uint32_t fallback) const;
 

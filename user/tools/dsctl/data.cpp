@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <algorithm>
 #include <cctype>
-#include <cstring>
 
 #include "file.hpp"
 #include "units.hpp"
@@ -16,28 +15,39 @@ namespace {
 constexpr uint64_t max_shown = 1 << 20;     // bytes that are shown as text
 constexpr uint64_t max_written = 16 << 20;  // bytes of one 'write'
 
-std::vector<std::byte> bytes_of_hex(const std::string &text) {
+std::vector<std::byte> bytes_of_text(std::string_view text) {
+    auto bytes = std::as_bytes(std::span(text));
+
+    return {bytes.begin(), bytes.end()};
+}
+
+// @p name: where the text is from.
+std::vector<std::byte> bytes_of_hex(const std::string &text, const std::string &name) {
+    constexpr size_t most_quoted = 40;
+    std::string quoted = "'" + text.substr(0, most_quoted) + "'";
     std::vector<std::byte> bytes;
 
+    if (text.size() > most_quoted)
+        quoted = format("%zu that begin with ", text.size()) + quoted;
     for (size_t i = 0; i < text.size(); i += 2) {
         auto byte = parse_number("0x" + text.substr(i, 2));
         if (text.size() % 2 || !byte)
-            throw usage("with --hex DATA is an even number of hexadecimal digits, not '" + text +
-                        "'");
+            throw usage("with --hex " + name + " is an even number of hexadecimal digits, not " +
+                        quoted);
         bytes.push_back(static_cast<std::byte>(*byte));
     }
     return bytes;
 }
 
-std::vector<std::byte> bytes_of_file(const std::string &path) {
+std::string text_of_file(const std::string &path) {
     File file(path, O_RDONLY);
-    std::vector<std::byte> bytes(max_written + 1);
+    std::string text(max_written + 1, 0);
 
-    bytes.resize(file.read(bytes.data(), bytes.size()));
-    if (bytes.size() > max_written)
+    text.resize(file.read(text.data(), text.size()));
+    if (text.size() > max_written)
         throw usage("'" + path + "' has more than " + bytes_text(max_written),
                     "use 'dsctl mem put' for large files");
-    return bytes;
+    return text;
 }
 
 }  // namespace
@@ -64,8 +74,7 @@ void dump(Output &out, uint64_t address, std::span<const std::byte> bytes) {
 }
 
 void check_read(const Call &call, const std::string &other) {
-    if (call.out.json() && call.text("--out") == "-")
-        throw usage("standard output cannot take both the data and the JSON document");
+    call.check_output("--out", "the data");
     if (!call.has("--out") && call.number("LEN") > max_shown)
         throw usage("more than " + bytes_text(max_shown) + " are not shown as text",
                     "write them to a file with --out FILE" + other);
@@ -121,20 +130,19 @@ void answer_add(Call &call, uint64_t old, const Json &more) {
 }
 
 std::vector<std::byte> data_to_write(Call &call) {
-    std::string text = call.text("DATA");
+    std::string text = call.text("DATA"), name = "DATA";
+    bool hex = call.has("--hex");
 
-    if (call.has("--file")) {
-        if (call.has("DATA"))
-            throw usage("DATA and --file are both given");
-        return bytes_of_file(call.text("--file"));
+    if (call.has("--file") && call.has("DATA"))
+        throw usage("DATA and --file are both given");
+    if (!call.has("DATA") || text == "-") {
+        std::string path = call.has("--file") ? call.text("--file") : "-";
+        text = text_of_file(path);
+        name = path == "-" ? "standard input" : "'" + path + "'";
+        if (hex)
+            text.erase(text.find_last_not_of(" \t\r\n") + 1);
     }
-    if (!call.has("DATA") || text == "-")
-        return bytes_of_file("-");
-    if (call.has("--hex"))
-        return bytes_of_hex(text);
-    std::vector<std::byte> bytes(text.size());
-    std::memcpy(bytes.data(), text.data(), text.size());
-    return bytes;
+    return hex ? bytes_of_hex(text, name) : bytes_of_text(text);
 }
 
 }  // namespace dsctl

@@ -187,8 +187,7 @@ Exit mem_put(Call &call) {
 Exit mem_get(Call &call) {
     uint64_t start = start_of(call);
     uint64_t length = length_of(call);
-    if (call.out.json() && call.text("FILE") == "-")
-        throw usage("standard output cannot take both the data and the JSON document");
+    call.check_output("FILE", "the data");
     Remote remote(call, DS_ACCESS_READ);
     Extent extent(remote.map(), start, length, call.number("--stripe"));
     NewFile file(call.text("FILE"));

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // mem read, write, cas, add: small pieces of remote memory.
-#include <fcntl.h>
 #include <algorithm>
 
 #include "data.hpp"
@@ -42,21 +41,21 @@ Exit mem_read(Call &call) {
     remote.check_range(address, length);
     Buffer buffer(remote.fabric(), std::min(length, chunk));
     std::vector<std::byte> shown;
-    std::optional<File> file;
+    std::optional<NewFile> file;
     if (to_file)
-        file.emplace(call.text("--out"), O_WRONLY | O_CREAT | O_TRUNC);
+        file.emplace(call.text("--out"));
 
     for (uint64_t at = 0; at < length; at += chunk) {
         uint64_t part = std::min(chunk, length - at);
         run_one(remote, remote.read_op(address + at, buffer, 0, part));
         auto bytes = buffer.bytes().first(part);
         if (file)
-            file->write(bytes.data(), bytes.size());
+            file->write(bytes);
         else
             shown.insert(shown.end(), bytes.begin(), bytes.end());
     }
     if (file)
-        file->close();
+        file->keep();
     answer_read(call, shown);
     return Exit::ok;
 }

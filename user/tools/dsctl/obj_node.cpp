@@ -85,9 +85,12 @@ Exit domain_show(Call &call) {
 }
 
 Exit keygen(Call &call) {
+    call.check_output("FILE", "the key");
     make_key(call.text("FILE"), domain_key_bytes);
     call.out.respond({{"file", call.text("FILE")}});
-    call.out.done("a new key is in " + call.text("FILE") + "; copy it to each host of the domain");
+    if (call.text("FILE") != "-")
+        call.out.done("a new key is in " + call.text("FILE") +
+                      "; copy it to each host of the domain");
     return Exit::ok;
 }
 

@@ -279,7 +279,7 @@ std::vector<Verb> client_verbs() {
                  {.name = "DATA",
                   .help = "text to write; - or nothing: standard input",
                   .optional = true},
-                 {.name = "--hex", .help = "DATA is hexadecimal digits"},
+                 {.name = "--hex", .help = "DATA, or what is read, is hexadecimal digits"},
                  {.name = "--file",
                   .value = "FILE",
                   .kind = Kind::file,

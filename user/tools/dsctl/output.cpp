@@ -25,7 +25,7 @@ bool wants_color(const std::string &when) {
     return !(no_color && *no_color) && isatty(STDOUT_FILENO);
 }
 
-// Width of the terminal, or of $COLUMNS; 0 if lines may be as long as they are.
+// $COLUMNS, or the width of the terminal; 0 if lines may be as long as they are.
 size_t line_width() {
     struct winsize size = {};
 
@@ -232,7 +232,8 @@ void Output::flush_document() {
 void Output::flush() {
     if (std::fflush(stdout) != 0 || std::ferror(stdout))
         throw from_errno("OUT", errno, "cannot write the output: " + errno_text(errno),
-                         "make room where the output goes");
+                         errno == EBADF ? "leave standard output open for writing"
+                                        : "make room where the output goes");
 }
 
 int Output::finish(Exit exit, const Error *error) {

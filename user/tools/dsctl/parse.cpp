@@ -456,6 +456,12 @@ uint64_t Call::number(std::string_view name) const {
     return maybe(name).value_or(0);
 }
 
+void Call::check_output(std::string_view file, std::string_view what) const {
+    if (out.json() && text(file) == "-")
+        throw usage("standard output cannot take both " + std::string(what) +
+                    " and the JSON document");
+}
+
 uint32_t Call::timeout_ms(uint32_t fallback) const {
     return static_cast<uint32_t>(settings.timeout_ms.value_or(fallback));
 }

@@ -221,10 +221,12 @@ Exit rdm_peer_show(Call &call) {
 }
 
 Exit rdm_keygen(Call &call) {
+    call.check_output("FILE", "the key");
     make_key(call.text("FILE"), packet_key_bytes);
     call.out.respond({{"file", call.text("FILE")}});
-    call.out.done("a new key is in " + call.text("FILE") +
-                  "; copy it to the server and to each client of the space");
+    if (call.text("FILE") != "-")
+        call.out.done("a new key is in " + call.text("FILE") +
+                      "; copy it to the server and to each client of the space");
     return Exit::ok;
 }
 

@@ -156,10 +156,12 @@ private:
 Exit rdm_trace(Call &call) {
     uint64_t count = call.number("--count"), span = call.number("--span");
 
+    call.check_output("FILE", "the trace");
     write_trace(call.text("FILE"), make_trace(call.number("--seed"), count, span));
     call.out.respond({{"file", call.text("FILE")}, {"requests", count}, {"span", span}});
-    call.out.done(format("%llu requests within ", 0ULL + count) + bytes_text(span) + " are in " +
-                  call.text("FILE"));
+    if (call.text("FILE") != "-")
+        call.out.done(format("%llu requests within ", 0ULL + count) + bytes_text(span) +
+                      " are in " + call.text("FILE"));
     return Exit::ok;
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // rdm alloc, free, read, write, cas, fetch-add, ping: one request each.
-#include <fcntl.h>
 #include <algorithm>
 #include <chrono>
 
@@ -52,18 +51,18 @@ Exit rdm_read(Call &call) {
     check_read(call);
     RdmClient client(call);
     std::vector<std::byte> bytes(std::min(length, chunk));
-    std::optional<File> file;
+    std::optional<NewFile> file;
     if (to_file)
-        file.emplace(call.text("--out"), O_WRONLY | O_CREAT | O_TRUNC);
+        file.emplace(call.text("--out"));
     for (uint64_t at = 0; at < length; at += chunk) {
         uint64_t part = std::min(chunk, length - at);
         client.run(rdm_request(DS_PACKET_READ, address + at, part, bytes.data()),
                    "read at " + hex(address + at));
         if (file)
-            file->write(bytes.data(), part);
+            file->write(std::span(bytes).first(part));
     }
     if (file)
-        file->close();
+        file->keep();
     answer_read(call, bytes);
     return Exit::ok;
 }

@@ -115,8 +115,7 @@ Exit run(Call &call) {
     std::string path = call.text("FILE");
     uint64_t count = call.number("--count");
 
-    if (call.out.json() && path == "-")
-        throw usage("standard output cannot take both the trace and the JSON document");
+    call.check_output("FILE", "the trace");
     need_module(call);
     if (!exists("/sys/module/ds"))
         throw not_loaded();
