@@ -126,6 +126,35 @@ void the_second_one_kills(void **) {
         }
 }
 
+/// What came while it was watched is still known.
+void after_a_watch_the_first_one_kills(void **) {
+    for (bool came : {false, true})
+        for (int number : {SIGINT, SIGTERM})
+            killed(status_of([&] {
+                       dsctl::watch_interrupts();
+                       dsctl::watch_interrupts();
+                       if (came)
+                           raise(number);
+                       dsctl::unwatch_interrupts();
+                       dsctl::unwatch_interrupts();
+                       if (dsctl::interrupted() != came)
+                           _exit(1);
+                       raise(number);
+                   }),
+                   number);
+}
+
+void what_was_ignored_is_again(void **) {
+    int status = status_of([] {
+        std::signal(SIGINT, SIG_IGN);
+        dsctl::watch_interrupts();
+        dsctl::unwatch_interrupts();
+        raise(SIGINT);
+    });
+
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
 void what_is_ignored_stays_so(void **) {
     TemporaryFile file;
     int status = status_of([&] {
@@ -146,6 +175,8 @@ int main() {
         cmocka_unit_test(what_does_not_end_a_program),
         cmocka_unit_test(not_if_it_is_done),
         cmocka_unit_test(the_second_one_kills),
+        cmocka_unit_test(after_a_watch_the_first_one_kills),
+        cmocka_unit_test(what_was_ignored_is_again),
         cmocka_unit_test(what_is_ignored_stays_so),
     };
 

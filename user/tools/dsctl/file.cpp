@@ -129,6 +129,7 @@ std::optional<uint64_t> File::size() const {
 
 std::string contents_of(const std::string &path) {
     constexpr size_t read_at_once = 1 << 20;
+    constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
     File file(path, O_RDONLY);
     std::string text;
     size_t got;
@@ -139,6 +140,8 @@ std::string contents_of(const std::string &path) {
         got = file.read(text.data() + before, read_at_once);
         text.resize(before + got);
     } while (got > 0);
+    if (text.starts_with(byte_order_mark))
+        text.erase(0, byte_order_mark.size());
     return text;
 }
 

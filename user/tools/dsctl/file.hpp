@@ -48,7 +48,7 @@ private:
     bool owned_;
 };
 
-// All that is in a file.
+// All that is in a file of text, but for a byte order mark that it may begin with.
 std::string contents_of(const std::string &path);
 
 // The file to be written: complete or absent, never half, also if a signal but SIGKILL ends dsctl.

@@ -10,11 +10,14 @@ namespace dsctl {
 static volatile std::sig_atomic_t watched, seen;
 static const char *volatile file_to_remove;
 
+constexpr std::array interrupts{SIGINT, SIGTERM};
+static struct sigaction before_watch[interrupts.size()];
+
 // All others end dsctl by default.
 constexpr std::array not_fatal{SIGCHLD, SIGCONT, SIGURG, SIGWINCH, SIGTSTP, SIGTTIN, SIGTTOU};
 
 static void at_signal(int number) {
-    if (watched && !seen && (number == SIGINT || number == SIGTERM)) {
+    if (watched && !seen && std::ranges::count(interrupts, number)) {
         seen = 1;
         return;
     }
@@ -32,9 +35,17 @@ static void handle(int number) {
 }
 
 void watch_interrupts() {
+    for (size_t i = 0; i < interrupts.size() && !watched; i++)
+        sigaction(interrupts[i], nullptr, &before_watch[i]);
     watched = 1;
-    handle(SIGINT);
-    handle(SIGTERM);
+    for (int number : interrupts)
+        handle(number);
+}
+
+void unwatch_interrupts() {
+    for (size_t i = 0; i < interrupts.size() && watched; i++)
+        sigaction(interrupts[i], &before_watch[i], nullptr);
+    watched = 0;
 }
 
 void remove_if_killed(const char *path) {

@@ -13,6 +13,9 @@ namespace dsctl {
 // does, should the first wait not end.
 void watch_interrupts();
 
+// Signals do again what they did before. What has come, interrupted() still says.
+void unwatch_interrupts();
+
 // A signal that ends dsctl, whichever but SIGKILL, removes this file first, if there is one;
 // nullptr: none any more. The name stays as long. What dsctl was told to ignore, as in the
 // background, is ignored.

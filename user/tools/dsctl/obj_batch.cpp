@@ -1,26 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // dsctl batch: many commands in one process.
-#include <fcntl.h>
-
 #include <optional>
 
 #include "call.hpp"
 #include "file.hpp"
+#include "interrupt.hpp"
 #include "run.hpp"
+#include "units.hpp"
 
 namespace dsctl {
 
 namespace {
 
-std::string whole(const std::string &path) {
-    File file(path, O_RDONLY);
-    std::string text;
-    char piece[4096];
-
-    while (size_t length = file.read(piece, sizeof(piece)))
-        text.append(piece, length);
-    return text;
-}
+constexpr unsigned most_batches = 8;  // one in another
 
 // Words as a shell would see them, with quotes and comments but nothing to
 // expand. Nothing if a quote is left open.
@@ -53,18 +45,28 @@ std::optional<std::vector<std::string>> words_of(std::string_view line) {
 
 Exit run_line(const Call &call, std::string_view line, const std::string &where) {
     auto words = words_of(line);
+    Settings settings = call.settings;
 
-    if (!words)
-        throw usage(where + ": a quote is not closed");
+    if (!words) {
+        Error error = usage(where + ": a quote is not closed", "close it, in the same line");
+        return static_cast<Exit>(Output(settings).finish(error.exit, &error));
+    }
     if (words->empty())
         return Exit::ok;
     if (words->front() == "dsctl")
         words->erase(words->begin());
-    return static_cast<Exit>(run(*words, call.settings));
+    settings.batches++;
+    Exit exit = static_cast<Exit>(run(*words, settings));
+    // Some commands do not look for a signal: they shall end by one.
+    unwatch_interrupts();
+    return exit;
 }
 
 Exit batch(Call &call) {
-    std::string path = call.text("FILE"), text = whole(path);
+    if (call.settings.batches == most_batches)
+        throw usage(format("more than %u batches are one in another", most_batches),
+                    "see that no batch runs itself");
+    std::string path = call.text("FILE"), text = contents_of(path);
     std::string_view rest = text;
     uint64_t failed = 0;
 
@@ -74,6 +76,10 @@ Exit batch(Call &call) {
                             (path == "-" ? "standard input" : "'" + path + "'");
         rest.remove_prefix(std::min(line.size() + 1, rest.size()));
         Exit exit = run_line(call, line, where);
+        if (interrupted())
+            throw Error(Exit::interrupted, "DS-BAT-003", where + ": interrupted",
+                        "go on from there")
+                .with("line", number);
         if (exit == Exit::ok)
             continue;
         failed++;
@@ -112,7 +118,8 @@ const Object object{
         .run = batch,
         .details = "Words are separated by spaces; quotes hold a word together, and a # begins a "
                    "comment. Options that come before 'batch' hold for all commands. With -j each "
-                   "command prints a document.",
+                   "command prints a document. A batch may run others, up to eight one in "
+                   "another. Ctrl-C ends all of it, also with --force.",
     }},
 };
 const Register registered(object);

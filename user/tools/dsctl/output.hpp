@@ -21,6 +21,7 @@ struct Settings {
     std::string color = "auto";
     std::optional<uint64_t> timeout_ms;
     std::optional<std::string> fabric;
+    unsigned batches = 0;  // that it is in, each in the one before
 };
 
 enum class Style { plain, good, bad, warning, dim };
