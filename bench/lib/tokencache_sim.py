@@ -216,7 +216,9 @@ def made(folder, objects):
 def generated(folder, kind, objects, requests, *options):
     """A trace that the simulator makes."""
     path = os.path.join(folder, "-".join((kind, str(objects), *(word.lstrip("-") for word in options))))
-    ask("trace", "make", path, "--kind", kind, "--objects", str(objects), "--requests", str(requests), *options)
+    # A scan has as many as requests.
+    number = [] if kind == "scan" else ["--objects", str(objects)]
+    ask("trace", "make", path, "--kind", kind, *number, "--requests", str(requests), *options)
     return path
 
 

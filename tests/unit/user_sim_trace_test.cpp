@@ -65,6 +65,11 @@ std::vector<Sample> samples() {
          {{0, 1, 1}, {0x40000001, 3}, {Operation::create, written, Operation::free}}},
         {Format::csv, "8,read,5\n8,w,7\n", {{0, 0}, {8}, {read, written}, {5, 7}}},
         {Format::csv, "8,get\n9,set", {{0, 1}, {8, 9}, {read, written}}},
+        {Format::csv, "id,op,tenant\n8,w,\n9,r,31\n", {{0, 1}, {8, 9}, {written, read}}},
+        {Format::csv, ",id,\n,8,\n,8,\n", {{0, 0}, {8}}},
+        {Format::csv,
+         " id, op ,\ttime_ns\n 8 , r, 5 \n9,\tw ,7\n",
+         {{0, 1}, {8, 9}, {read, written}, {5, 7}}},
         {Format::csv, "Time,ID,Size\n2,8,512\n2.5,9,1\n", {{0, 1}, {8, 9}, {}, {2 * s, 5 * s / 2}}},
         {Format::u32be, be32({1, 2, 1, 3, 0x00ffffff}), {{0, 1, 0, 2, 3}, {1, 2, 3, 0xffffff}}},
         {Format::u64le, le64({1, uint64_t(1) << 39, 1, 1}), {{0, 1, 0, 0}, {1, uint64_t(1) << 39}}},
@@ -205,6 +210,12 @@ void reasons(void **) {
     check("id,lbn,op\n1,2,read\n", "names two columns of objects", "csv");
     check("op,id,operation\nread,2,read\n", "names two columns of operations", "csv");
     check("address,op\n1,read\n", "names no column of objects: handle, id", "csv");
+    const std::string names15 = "a,b,c,d,e,f,g,h,i,j,k,l,m,n,o";
+    check(names15 + ",id,op\n", "names more than 16 columns", "csv");
+    check("id,op," + names15 + "\n", "names more than 16 columns", "csv");
+    check("1,op," + names15 + "\n", "has another number of columns", "csv");
+    check("id,op,tenant\n1,r\n", "Line 2 of '" + folder.path() + "' has another number", "csv");
+    check("1,read,\n", "has no time", "csv");
     check("time,key,size,op\n1,2,3,read\n", "names no column of objects: handle, id", "csv");
     check(ds_header() + "x", "in the middle of a record", "ds");
 }
@@ -223,7 +234,7 @@ void seconds_with_decimals(void **) {
         std::string path = folder.file("time,op,id\n" + std::string(text) + ",read,2\n");
         assert_int_equal(read_trace(path).time_ns.at(0), ns);
     }
-    for (const char *text : {"", ".", ".5", "3.", "0.x", "0.-1", "1.5.5", "-0.5", "1e3", "0.5 ",
+    for (const char *text : {"", ".", ".5", "3.", "0.x", "0.-1", "1.5.5", "-0.5", "1e3", "0 .5",
                              "18446744073.709551616", "18446744074.0"})
         assert_true(
             has(refused(folder.file("time,op,id\n" + std::string(text) + ",read,2\n")).sentence,

@@ -63,23 +63,40 @@ std::optional<uint64_t> nanoseconds(std::string_view text) {
     return ns + part < ns ? std::nullopt : std::optional(ns + part);
 }
 
+constexpr std::string_view blanks = " \t";
+
 /// The words of a line; more than there is room for are counted, not kept.
 template <size_t N>
-size_t split(std::string_view line, std::string_view separators,
-             std::array<std::string_view, N> &words) {
-    bool blanks = separators != ",";
+size_t split(std::string_view line, std::array<std::string_view, N> &words) {
     size_t count = 0;
 
     while (!line.empty()) {
-        size_t length = std::min(line.find_first_of(separators), line.size());
-        if (length > 0 || !blanks) {
-            if (count < N)
-                words[count] = line.substr(0, length);
-            count++;
-        }
+        size_t length = std::min(line.find_first_of(blanks), line.size());
+        if (length > 0 && count++ < N)
+            words[count - 1] = line.substr(0, length);
         line.remove_prefix(std::min(length + 1, line.size()));
     }
     return count;
+}
+
+std::string_view trimmed(std::string_view text) {
+    text.remove_prefix(std::min(text.find_first_not_of(blanks), text.size()));
+    return text.substr(0, text.find_last_not_of(blanks) + 1);
+}
+
+/// What is between commas, which may be nothing, the same way. A blank line has none.
+template <size_t N>
+size_t split_at_commas(std::string_view line, std::array<std::string_view, N> &fields) {
+    if (line.empty())
+        return 0;
+    for (size_t count = 1;; count++) {
+        size_t length = line.find(',');
+        if (count <= N)
+            fields[count - 1] = trimmed(line.substr(0, length));
+        if (length == line.npos)
+            return count;
+        line.remove_prefix(length + 1);
+    }
 }
 
 std::string lower(std::string_view text) {
@@ -134,7 +151,7 @@ std::optional<Columns> Columns::of_header(const Source &source, std::string_view
     std::array<std::string_view, most> names;
     Columns columns;
 
-    columns.count = split(line, ",", names);
+    columns.count = split_at_commas(line, names);
     columns.object = columns.operation = columns.time = none;
     columns.header = true;
     for (size_t i = 0; i < std::min(columns.count, most); i++) {
@@ -151,9 +168,10 @@ std::optional<Columns> Columns::of_header(const Source &source, std::string_view
         else if (name == "time_ns" || name == "time")
             is(columns.time, "times"), columns.in_seconds = name == "time";
     }
-    if (columns.object == none || columns.count > most)
-        return std::nullopt;
-    return columns;
+    bool is_header = columns.object != none || is_name(names[0]);
+    if (is_header && columns.count > most)
+        source.fail_line("names more than " + std::to_string(most) + " columns");
+    return columns.object != none ? std::optional(columns) : std::nullopt;
 }
 
 }  // namespace
@@ -179,7 +197,7 @@ void decode_lis(Source &source, Builder &builder) {
     std::array<std::string_view, 4> word;
 
     for (std::string_view line; source.line(line);) {
-        if (split(line, " \t", word) != 4)
+        if (split(line, word) != 4)
             source.fail_line(or_blank(line, "is not four numbers: start, count and two more"));
         auto start = number(word[0]), count = number(word[1]);
         if (!start)
@@ -203,7 +221,7 @@ void decode_address(Source &source, Builder &builder, uint32_t block) {
     std::array<std::string_view, 3> word;
 
     for (std::string_view line; source.line(line);) {
-        bool three = split(line, " \t", word) == 3;
+        bool three = split(line, word) == 3;
         if (!three || (word[0] != "l" && word[0] != "s") || !word[1].starts_with("0x") ||
             !number(word[1]) || !number(word[2]))
             source.fail_line(
@@ -222,7 +240,7 @@ void decode_csv(Source &source, Builder &builder) {
             columns = *named;
             continue;
         }
-        size_t count = split(line, ",", word);
+        size_t count = split_at_commas(line, word);
         if (first) {
             columns.count = count;
             if (count == 2)

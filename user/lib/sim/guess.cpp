@@ -273,6 +273,15 @@ std::string candidates(const Sight &sight) {
     return names;
 }
 
+/// Of the POSIX format, or GNU's: the first file's header says so.
+bool is_tar(Bytes bytes) {
+    constexpr std::string_view magic = "ustar";
+    constexpr size_t place = 257;
+
+    return bytes.size() >= place + magic.size() &&
+           std::memcmp(bytes.data() + place, magic.data(), magic.size()) == 0;
+}
+
 Failure unclear(const std::string &path, const Sight &sight) {
     std::string names = candidates(sight),
                 sentence = "The format of '" + path + "' cannot be told from its bytes";
@@ -302,6 +311,9 @@ Format guess(Source &source) {
     if (magic.starts_with("\xff\xfe") || magic.starts_with("\xfe\xff"))
         throw Failure({EBADMSG, "'" + source.path() + "' looks like text of 16 bits a letter.",
                        "Write it as UTF-8, or name its format with --format.", false});
+    if (is_tar(bytes))
+        throw Failure({EBADMSG, "'" + source.path() + "' is a tar archive.",
+                       "Unpack it, and name the file that was in it.", false});
     Sight sight{bytes, bytes.size() < Source::longest_peek};
     if (auto format = of_records(sight))
         return *format;

@@ -277,7 +277,9 @@ const Object sim{
                            {.name = "--objects",
                             .value = "N",
                             .kind = Kind::number,
-                            .help = "objects; of phases those of each; of fanout QPs",
+                            .help =
+                                "objects; of phases those of each; of fanout QPs; a scan has as "
+                                "many as requests",
                             .fallback = "100000",
                             .min = 1,
                             .max = ds::sim::most_requests},

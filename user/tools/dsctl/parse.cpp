@@ -319,12 +319,11 @@ void Parser::positional(const std::string &word) {
         if (param.is_option() || at++ != args_)
             continue;
         check_value(param, word);
-        std::string &value = parsed_.values[std::string(param.name)];
+        auto [value, is_first] = parsed_.values.try_emplace(std::string(param.name), word);
         if (!param.is_list())
             args_++;
-        else if (!value.empty())
-            value += list_separator;
-        value += word;
+        else if (!is_first)
+            value->second += list_separator + word;
         return;
     }
     throw usage("too many arguments: " + in_quotes(word));

@@ -24,7 +24,8 @@ void check_kind(const Call &call) {
         const char *option;
         std::vector<std::string_view> kinds;
     };
-    static const Use uses[] = {{"--alpha", {"zipf", "phases", "mixture"}},
+    static const Use uses[] = {{"--objects", {"zipf", "loop", "phases", "mixture", "fanout"}},
+                               {"--alpha", {"zipf", "phases", "mixture"}},
                                {"--phases", {"phases"}},
                                {"--scans", {"mixture"}},
                                {"--random", {"fanout"}}};
@@ -77,8 +78,7 @@ Exit sim_trace_show(Call &call) {
 
 Exit sim_trace_make(Call &call) {
     check_kind(call);
-    if (call.out.json() && call.text("FILE") == "-")
-        throw usage("standard output cannot take both the trace and the JSON document");
+    call.check_output("FILE", "the trace");
     ds::sim::Recipe recipe{.kind = call.text("--kind"),
                            .requests = call.number("--requests"),
                            .objects = static_cast<uint32_t>(call.number("--objects")),
