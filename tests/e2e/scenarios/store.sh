@@ -45,8 +45,8 @@ check "a second master of it is refused" fails 5 'another dsmasterd serves' dsma
 check "and one of another store" \
 	fails 5 'belongs to another store' dsmasterd --store /run/other --create --port 600
 check "a tree is refused" fails 5 "an object store's" dsctl tree create 1
-check "no such object" fails 4 "there is no object 'none'" dsctl obj stat none
-check "nor can it be read" fails 4 '' dsctl obj get none /run/none
+check "no such object" fails 4 'there is no such object' dsctl obj stat none
+check "nor can it be read" fails 4 'there is no such object' dsctl obj get none /run/none
 is_down() { dsctl obj stat | grep -q "^ *$1 .* down"; }
 check "a server without memory is down" eventually 20 is_down 2
 check "more replicas than servers that are up" \
@@ -77,7 +77,7 @@ check "all replicas are whole" whole
 check "another version" obj put large /share/lib.sh
 check "is what comes back" same large /share/lib.sh
 check "the image is deleted" obj del kernel
-check "and is not there" fails 4 "there is no object 'kernel'" dsctl obj stat kernel
+check "and is not there" fails 4 'there is no such object' dsctl obj stat kernel
 for key in empty small large; do obj del "$key"; done
 all_free() { [ "$(total free)" = "$free" ]; }
 check "all space comes back" eventually 20 all_free

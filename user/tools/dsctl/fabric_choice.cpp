@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fabric_choice.hpp"
 
-#include <cerrno>
 #include <cstdlib>
-#include <cstring>
 
 #include <ds/ds.h>
+
+#include "fabric/local_reason.hpp"
 
 namespace dsctl {
 
@@ -34,28 +34,9 @@ void need_module(const Call &call) {
 }
 
 Error local_error(int rc, const std::string &path) {
-    switch (rc) {
-    case -ENOENT:
-        return from_errno("LOC", ENOENT, "there is no file " + path,
-                          "make it with 'dsctl space create' and the same --fabric");
-    case -EINVAL:
-        return from_errno("LOC", EINVAL, path + " holds no pool, or a damaged one",
-                          "choose another file, or make a new one with 'dsctl space create'");
-    case -ENODATA:
-        return from_errno("LOC", ENODATA, path + " was cut off: it is shorter than its pool",
-                          "get a whole copy of it, or make a new one with 'dsctl space create'");
-    case -EOPNOTSUPP:
-        return from_errno("LOC", EOPNOTSUPP, path + " is of a newer version",
-                          "use the dsctl that made it, or a newer one");
-    case -EACCES:
-        return from_errno("LOC", EACCES, "cannot open " + path + ": no permission",
-                          "have its owner change its mode with 'chmod'");
-    case -ENOMEM:
-        return from_errno("LOC", ENOMEM, path + " is larger than a process can map",
-                          "raise 'ulimit -v', or make a smaller pool");
-    default:
-        return from_errno("LOC", -rc, "cannot open " + path + ": " + std::strerror(-rc));
-    }
+    ds::fabric::LocalReason reason = ds::fabric::local_reason(rc, path);
+
+    return from_errno("LOC", -rc, reason.sentence, reason.remedy);
 }
 
 ds_local_options describe_local(const std::string &path) {

@@ -54,13 +54,10 @@ Exit list(Call &call) {
 }
 
 Exit del(Call &call) {
-    std::string key = call.text("KEY");
+    std::string key = key_of(call);
     Store store(call);
 
     int rc = ds_store_del(store.get(), key.data(), key.size(), 0, store.timeout_ms());
-    if (rc == -ENOENT)
-        throw from_errno("OBJ", ENOENT, "there is no object '" + key + "'",
-                         "look at 'dsctl obj show'");
     if (rc < 0)
         throw store.failure(rc, "cannot delete '" + key + "'");
     call.out.respond({{"key", key}});
@@ -69,14 +66,11 @@ Exit del(Call &call) {
 }
 
 Exit stat_object(Call &call, const Store &store) {
-    std::string key = call.text("KEY");
+    std::string key = key_of(call);
     ds_store_object object{};
 
     object.size = sizeof(object);
     int rc = ds_store_stat(store.get(), key.data(), key.size(), store.timeout_ms(), &object);
-    if (rc == -ENOENT)
-        throw from_errno("OBJ", ENOENT, "there is no object '" + key + "'",
-                         "look at 'dsctl obj show'");
     if (rc < 0)
         throw store.failure(rc, "cannot look at '" + key + "'");
     call.out.respond(object_json(key, object));

@@ -78,7 +78,7 @@ int get_version(const Store &store, const std::string &key, ds_store_get_options
 }  // namespace
 
 Exit object_put(Call &call) {
-    std::string key = call.text("KEY");
+    std::string key = key_of(call);
     std::vector<std::byte> bytes = contents(call.text("FILE"));
     Store store(call);
     watch_interrupts();
@@ -101,9 +101,8 @@ Exit object_put(Call &call) {
         throw from_errno("OBJ", EEXIST, what + ": there is an object with this key",
                          "leave out --new to overwrite it, or choose another key");
     if (rc == -EINVAL)
-        throw from_errno("OBJ", EINVAL,
-                         what + ": the key is too long, or there are more replicas than servers",
-                         "see 'dsctl obj put --help' and 'dsctl obj stat'");
+        throw from_errno("OBJ", EINVAL, what + ": there are more replicas than servers",
+                         "look at the servers with 'dsctl obj stat'");
     if (rc < 0) {
         Error error = store.failure(rc, what);
         if (version) {
@@ -125,9 +124,8 @@ Exit object_put(Call &call) {
 }
 
 Exit object_get(Call &call) {
-    std::string key = call.text("KEY");
-    if (call.out.json() && call.text("FILE") == "-")
-        throw usage("standard output cannot take both the data and the JSON document");
+    std::string key = key_of(call);
+    call.check_output("FILE", "the data");
     Store store(call);
     watch_interrupts();
     ds_store_get_options options{};

@@ -43,6 +43,9 @@ Store::Store(const Call &call)
 
 Error Store::failure(int rc, const std::string &what) const {
     switch (rc) {
+    case -ENOENT:
+        return from_errno("OBJ", ENOENT, what + ": there is no such object",
+                          "look at 'dsctl obj show'");
     case -ECONNREFUSED:
         return from_errno("OBJ", ECONNREFUSED, what + ": no master answers " + master_,
                           "start dsmasterd, or choose another one with --node and --port");
@@ -80,6 +83,14 @@ ds_store_totals Store::totals(std::vector<ds_store_server> *servers) const {
         rc < 0)
         throw failure(rc, "cannot ask for the space");
     return totals;
+}
+
+std::string key_of(const Call &call) {
+    std::string key = call.text("KEY");
+
+    if (key.empty() || key.size() > DS_STORE_MAX_KEY)
+        throw usage(format("a key has 1 to %d bytes, not %zu", DS_STORE_MAX_KEY, key.size()));
+    return key;
 }
 
 std::string version_text(int64_t version) {

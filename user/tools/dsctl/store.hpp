@@ -31,6 +31,9 @@ private:
     std::unique_ptr<ds_store, decltype(&ds_store_close)> store_;
 };
 
+// KEY, if it may be one.
+std::string key_of(const Call &call);
+
 // A version as people and scripts see it: 0x, then epoch and sequence.
 std::string version_text(int64_t version);
 

@@ -14,6 +14,7 @@
 
 #include "error.hpp"
 #include "fabric/handles.hpp"
+#include "fabric/local_reason.hpp"
 #include "folder.hpp"
 #include "master.hpp"
 #include "pool/superblock.hpp"
@@ -114,13 +115,22 @@ Options parse(int argc, char **argv) {
     throw Refused(what + ": " + ds_strerror(rc), ds_remedy(rc), status);
 }
 
+[[noreturn]] void refuse_fabric(const std::string &device, int rc) {
+    constexpr std::string_view prefix = DS_LOCAL_PREFIX;
+
+    if (!device.starts_with(prefix))
+        refuse("cannot open '" + device + "'", rc, 3);
+    auto [sentence, remedy] = ds::fabric::local_reason(rc, device.substr(prefix.size()));
+    throw Refused(sentence, remedy.empty() ? ds_remedy(rc) : remedy, rc == -ENOENT ? 4 : 3);
+}
+
 struct Handles {
     explicit Handles(const Options &options) {
         ds_fabric_options o{};
         o.size = sizeof(o);
         o.device = options.fabric.c_str();
         if (int rc = ds_fabric_open(&o, &fabric); rc < 0)
-            refuse("cannot open '" + options.fabric + "'", rc, 3);
+            refuse_fabric(options.fabric, rc);
         if (int rc = ds_space_open(fabric, options.space, DS_ACCESS_ALL, &space); rc < 0) {
             ds_fabric_close(fabric);
             refuse("cannot open space " + std::to_string(options.space), rc, 4);
