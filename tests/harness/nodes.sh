@@ -7,17 +7,6 @@
 . /share/tap.sh
 cd /share || exit 1
 
-# eventually SECONDS COMMAND...
-eventually() {
-	local tries=$(($1 * 10))
-	shift
-	until "$@"; do
-		tries=$((tries - 1))
-		[ "$tries" -gt 0 ] || return 1
-		sleep 0.1
-	done
-}
-
 carrier_is() { [ "$(on "$1" cat "/sys/class/net/$2/carrier")" = "$3" ]; }
 pings() { ping -c 1 -W 1 "$1" > /dev/null 2>&1; }
 fails() { ! "$@"; }

@@ -31,3 +31,14 @@ is() {
 	[ "$2" = "$3" ] || echo "# got '$2', wanted '$3'"
 	check "$1" [ "$2" = "$3" ]
 }
+
+# eventually SECONDS COMMAND...: until it succeeds
+eventually() {
+	local tries=$(($1 * 10))
+	shift
+	until "$@"; do
+		tries=$((tries - 1))
+		[ "$tries" -gt 0 ] || return 1
+		sleep 0.1
+	done
+}
