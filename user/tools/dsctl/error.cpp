@@ -21,7 +21,7 @@ const std::vector<ExitText> &exit_table() {
         {Exit::permission, "no permission"},
         {Exit::unsupported, "the kernel module or the fabric does not support it"},
         {Exit::timeout, "the time limit was reached"},
-        {Exit::unhealthy, "a check of 'dsctl doctor' failed"},
+        {Exit::unhealthy, "a check of 'dsctl doctor' failed, or 'dsctl tree check' found a defect"},
         {Exit::partial, "a part was done, the rest failed"},
         {Exit::unknown, "outcome unknown: the operation may have happened"},
         {Exit::interrupted, "interrupted"},
