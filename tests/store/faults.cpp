@@ -500,7 +500,7 @@ void a_client_outlives_masters(void **) {
 void killed_at_each_step(void **) {
     for (const char *point : {"master_before_commit", "master_before_replies",
                               "master_after_replies", "master_seals_cleared"})
-        for (int count = 1; count <= 12; count++) {
+        for (int count = 1; count <= 13; count++) {
             Pool pool(2);
             { Master first(pool, create); }
             auto master = std::make_unique<Master>(pool, std::vector<std::string>{},

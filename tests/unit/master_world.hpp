@@ -27,8 +27,9 @@ public:
     World(const World &) = delete;
     World &operator=(const World &) = delete;
 
-    void start(const std::string &crash_point = "") {
-        master_ = std::make_unique<local::Child>([=, this] { return serve(crash_point); });
+    /// It dies at the crash point when it comes there for the nth time.
+    void start(const std::string &crash_point = "", uint64_t nth = 1) {
+        master_ = std::make_unique<local::Child>([=, this] { return serve(crash_point, nth); });
     }
     void kill() {
         master_->signal(SIGKILL);
@@ -56,10 +57,10 @@ public:
     mortal::Servers at;
 
 private:
-    int serve(const std::string &crash_point) {
+    int serve(const std::string &crash_point, uint64_t nth) {
         using namespace dsmasterd;
         if (!crash_point.empty())
-            ds::test_points.crash_at(crash_point, 1);
+            ds::test_points.crash_at(crash_point, nth);
         ds_fabric *fabric = mortal::open(pool_.folder.file(), at);
         ds_space *space;
         ds_service *service;

@@ -115,22 +115,32 @@ uint64_t Store::address(wire::Location location) const {
 // ---- What the master alone does ----
 
 int Store::del(std::string_view key, int64_t version, uint32_t timeout_ms) {
-    wire::Named named = name_of(key, version);
-    Answer answer;
+    uint64_t deadline = link_.deadline(timeout_ms);
+    wire::Placement newest;
     places_.forget(std::string(key));
-    int rc = link_.call(wire::remove, named, {key}, link_.deadline(timeout_ms), answer);
-    // It may be the first of our requests that has deleted it.
-    return rc == -ENOENT && answer.repeated ? 0 : rc;
+    if (int rc = find_newest(key, deadline, newest); rc < 0)
+        return rc;
+    if (version != 0 && version != newest.version)
+        return -ESTALE;
+    Answer answer;
+    int rc = link_.call(wire::remove, name_of(key, newest.version), {key}, deadline, answer);
+    // Perhaps by the first of our requests. Or it was overwritten, and the delete came before that.
+    bool is_gone = rc == -ENOENT || rc == -ESTALE;
+    bool may_be_ours = answer.repeated || (rc == -ESTALE && version == 0);
+    return is_gone && may_be_ours ? 0 : rc;
+}
+
+int Store::find_newest(std::string_view key, uint64_t deadline, wire::Placement &newest) {
+    Answer answer;
+    if (int rc = link_.call(wire::lookup, name_of(key, 0), {key}, deadline, answer); rc < 0)
+        return rc;
+    return answer.take(newest) ? 0 : -EPROTO;
 }
 
 int Store::stat(std::string_view key, uint32_t timeout_ms, ds_store_object &object) {
-    wire::Named named = name_of(key, 0);
-    Answer answer;
     wire::Placement placement;
-    if (int rc = link_.call(wire::lookup, named, {key}, link_.deadline(timeout_ms), answer); rc < 0)
+    if (int rc = find_newest(key, link_.deadline(timeout_ms), placement); rc < 0)
         return rc;
-    if (!answer.take(placement))
-        return -EPROTO;
     object = {};
     object.replicas = placement.replicas;
     object.version = placement.version;

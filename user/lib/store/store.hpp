@@ -69,6 +69,7 @@ private:
                                      wire::Location location, std::initializer_list<Bytes> chain,
                                      uint64_t deadline);
 
+    int find_newest(std::string_view key, uint64_t deadline, wire::Placement &newest);
     Identity identity(std::string_view key, const Place &place) const;
     uint64_t address(wire::Location location) const;
 

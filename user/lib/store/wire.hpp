@@ -78,7 +78,7 @@ static_assert(sizeof(Begin) == 56 && offsetof(Begin, key_length) == 48);
 /// An object, or a version of it.
 struct Named {
     Head head;
-    int64_t version;       ///< 0: the newest
+    int64_t version;       ///< 0: the newest; not for a remove that may be repeated
     uint32_t first_shard;  ///< lookup: where the reply shall begin
     uint16_t key_length;
     uint16_t reserved;

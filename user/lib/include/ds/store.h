@@ -213,10 +213,14 @@ int ds_store_get(struct ds_store *store, const void *key, size_t key_length,
  * @version: only if this is the newest one; 0 for any
  * @timeout_ms: longest wait, 0 for DS_TIMEOUT_DEFAULT
  *
- * Return: 0: there is none any more; or -ENOENT: there was none; -ESTALE: another
+ * What is deleted is the version that is the newest when the call begins, never one
+ * that is put afterwards, also if a reply of the master was lost: it is asked first
+ * which one that is, so a delete is two round trips.
+ *
+ * Return: 0: that version is gone; or -ENOENT: there was none; -ESTALE: another
  * version is the newest; -EROFS; -ETIMEDOUT or -ECONNREFUSED: no master in time, and
- * nobody knows whether it is deleted. If a reply of the master was lost, 0 may
- * also mean that somebody else has deleted it.
+ * nobody knows whether it is deleted. If it was overwritten meanwhile, 0 means that the
+ * delete came before that; if a reply was lost, that somebody else may have deleted it.
  */
 int ds_store_del(struct ds_store *store, const void *key, size_t key_length, int64_t version,
                  uint32_t timeout_ms);

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// What clients and dsmasterd make of each other when a reply is lost.
+#include "master_world.hpp"
+
+namespace {
+
+using namespace master_test;
+
+/// A byte from one process to another, when it is time.
+class Signal {
+public:
+    Signal() {
+        if (pipe(ends_))
+            std::abort();
+    }
+    Signal(const Signal &) = delete;
+    Signal &operator=(const Signal &) = delete;
+    ~Signal() {
+        close(ends_[0]);
+        close(ends_[1]);
+    }
+    void give() const {
+        if (write(ends_[1], "", 1) != 1)
+            std::abort();
+    }
+    void wait() const {
+        char byte;
+        if (read(ends_[0], &byte, 1) != 1)
+            std::abort();
+    }
+
+private:
+    int ends_[2];
+};
+
+// The reply to its first or second request is lost. While it cannot repeat that,
+// another client puts the key for itself, and may believe that it has it.
+void delete_and_lose_a_reply(uint64_t lost, bool by_version) {
+    World world;
+    Signal ready, go;
+    auto other = world.client();
+    assert_int_equal(other->put("lock", "theirs", 1, DS_STORE_MUST_NOT_EXIST), 0);
+    local::Child deleter([&] {
+        auto c = world.client();
+        ready.give();
+        go.wait();
+        return -c->del("lock", by_version ? other->version : 0);
+    });
+    ready.wait();
+    world.kill();
+    world.start("master_before_replies", lost);
+    go.give();
+    world.wait_for_death();
+    deleter.stop();
+    world.start();
+    int rc = other->put("lock", "mine", 1, DS_STORE_MUST_NOT_EXIST);
+    assert_true(rc == 0 || rc == -EEXIST);
+    deleter.signal(SIGCONT);
+    assert_int_equal(deleter.wait(), 0);
+    assert_int_equal(other->stat("lock"), rc == 0 ? 0 : -ENOENT);
+}
+
+void a_delete_takes_no_later_object(void **) {
+    for (uint64_t lost : {1, 2})
+        for (bool by_version : {false, true})
+            delete_and_lose_a_reply(lost, by_version);
+}
+
+}  // namespace
+
+int main() {
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(a_delete_takes_no_later_object),
+    };
+    return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
