@@ -185,7 +185,7 @@ int32_t Master::commit(Bytes bytes, Reply &) {
         return -EINVAL;
     const Version &version = reservation->version;
     auto current = catalogue_.find(key);
-    if (reservation->must_not_exist && current)
+    if (reservation->must_not_exist && (current || reservation->overtaken))
         return -EEXIST;
     catalogue_.remove_reservation(version.version);
     effects_.account.reservations--;
