@@ -81,6 +81,15 @@ static u32 ds_extent_first(const struct ds_layout *l, u32 region)
 	return first;
 }
 
+static u32 ds_extent_region_of(const struct ds_layout *l, u32 index)
+{
+	u32 region = DS_REGION_LEVEL1;
+
+	while (region < DS_REGION_COUNT && index >= ds_extent_first(l, region + 1))
+		region++;
+	return region;
+}
+
 static u64 ds_extent_record_offset(const struct ds_extents *e, u32 index)
 {
 	u64 table = DS_LAYOUT_EXTENT_OFFSET << (e->layout.server_shift - DS_LAYOUT_SERVER_SHIFT);
@@ -138,15 +147,32 @@ static int ds_extent_change(struct ds_extents *e, u32 index, u64 *before,
 
 /* ---- taking ---- */
 
-/* Take the extent whose record was @word. Return 1, 0: it is another's, or a negative errno. */
-static int ds_extent_take(struct ds_extents *e, u32 index, u64 *word, struct ds_owner owner)
+/*
+ * May a client take it? A record that no client can have left is damaged: behind it
+ * may be nodes that are in use.
+ */
+static bool ds_extent_has_room(struct ds_extent_record r, u32 nodes)
+{
+	if (r.owner.client || r.owner.incarnation)
+		return false;
+	if (r.state == DS_EXTENT_FREE)
+		return !r.used;
+	return r.state == DS_EXTENT_PART && r.used && r.used < nodes;
+}
+
+/*
+ * Take the extent of @nodes nodes whose record was @word. Return 1, 0: it cannot be taken,
+ * or a negative errno.
+ */
+static int ds_extent_take(struct ds_extents *e, u32 index, u32 nodes, u64 *word,
+			  struct ds_owner owner)
 {
 	struct ds_extent_record r;
 	int ret;
 
 	do {
 		r = ds_extent_unpack(*word);
-		if (r.state != DS_EXTENT_FREE && r.state != DS_EXTENT_PART)
+		if (!ds_extent_has_room(r, nodes))
 			return 0;
 		r.state = DS_EXTENT_OWNED;
 		r.owner = owner;
@@ -163,13 +189,14 @@ static int ds_extent_take(struct ds_extents *e, u32 index, u64 *word, struct ds_
 static int ds_extent_take_any(struct ds_extents *e, u32 index, u32 count, struct ds_owner owner,
 			      u32 *taken, u64 *word)
 {
+	u32 nodes = ds_extent_nodes(&e->layout, ds_extent_region_of(&e->layout, index));
 	u64 records[DS_EXTENT_READ_WORDS];
 	int ret;
 	u32 i;
 
 	ret = ds_extent_read(e, index, records, count);
 	for (i = 0; !ret && i < count; i++) {
-		ret = ds_extent_take(e, index + i, &records[i], owner);
+		ret = ds_extent_take(e, index + i, nodes, &records[i], owner);
 		if (ret == 1) {
 			*taken = index + i;
 			*word = records[i];
@@ -210,15 +237,6 @@ int ds_extent_alloc(struct ds_extents *e, u32 region, struct ds_owner owner,
 }
 
 /* ---- giving back ---- */
-
-static u32 ds_extent_region_of(const struct ds_layout *l, u32 index)
-{
-	u32 region = DS_REGION_LEVEL1;
-
-	while (region < DS_REGION_COUNT && index >= ds_extent_first(l, region + 1))
-		region++;
-	return region;
-}
 
 static bool ds_extent_is_owned(struct ds_extent_record r, struct ds_owner owner)
 {

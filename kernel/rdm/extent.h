@@ -17,6 +17,9 @@
  *	PART ---->             PART (used < nodes)
  *	                       FULL (used == nodes)
  *
+ * A record that says anything else is damaged, and its extent is taken by nobody: so no
+ * flipped bit of the state or the owner gives away nodes that are in use.
+ *
  * The generation tells what was written before the extent became free from
  * what was written after; it is stamped into nodes and into pointers to them.
  * It runs from 1 to 65535 and then again from 1.

@@ -253,6 +253,70 @@ static void used_up_piece_by_piece(void **state)
 	end(&s);
 }
 
+/* Where the next extent of the leaves is taken. */
+static u32 next_leaf(struct server *s)
+{
+	struct ds_extent x;
+
+	s->e.next[DS_REGION_LEAF] = 0;
+	assert_int_equal(ds_extent_alloc(&s->e, DS_REGION_LEAF, bob, &x), 0);
+	assert_int_equal(ds_extent_free(&s->e, x.index, bob, x.used), 0);
+	return x.index;
+}
+
+#define RECORD(state, client, incarnation, used)					\
+	((u64)(state) << 62 | (u64)(client) << 49 | (u64)(incarnation) << 33 | 1ull << 17 | \
+	 (u64)(used) << 4)
+
+/* What no client leaves behind is not taken for room: nodes that somebody uses may be there. */
+static void damaged_records_give_no_nodes(void **state)
+{
+	static const u64 damaged[] = {
+		RECORD(0, 0, 0, 1),  RECORD(0, 0, 0, 16), RECORD(0, 5, 0, 0),
+		RECORD(0, 0, 1, 0),  RECORD(2, 0, 0, 0),  RECORD(2, 0, 0, 16),
+		RECORD(2, 0, 0, 17), RECORD(2, 0, 0, 8191), RECORD(2, 5, 1, 3),
+	};
+	static const u32 first = 16 + 32 + 448;
+	struct server s;
+	u64 *record;
+	size_t i;
+
+	(void)state;
+	start(&s, 0);
+	record = word_at(&s, 0xc000 + first * 8ul);
+	for (i = 0; i < ARRAY_SIZE(damaged); i++) {
+		*record = damaged[i];
+		assert_int_equal(next_leaf(&s), first + 1);
+		assert_int_equal(*record, damaged[i]);
+	}
+	*record = RECORD(2, 0, 0, 15);
+	assert_int_equal(next_leaf(&s), first);
+	end(&s);
+}
+
+/* One bit of the state makes none of what is in use. */
+static void a_state_with_a_flipped_bit(void **state)
+{
+	static const u32 first = 16 + 32 + 448;
+	u32 used, bit;
+
+	(void)state;
+	for (used = 1; used <= 17; used++) {
+		for (bit = 62; bit < 64; bit++) {
+			struct ds_extent x;
+			struct server s;
+
+			start(&s, 0);
+			assert_int_equal(ds_extent_alloc(&s.e, DS_REGION_LEAF, alice, &x), 0);
+			if (used < 17)	/* else it is hers still */
+				assert_int_equal(ds_extent_free(&s.e, x.index, alice, used), 0);
+			*word_at(&s, 0xc000 + first * 8ul) ^= 1ull << bit;
+			assert_int_equal(next_leaf(&s), first + 1);
+			end(&s);
+		}
+	}
+}
+
 static void generations_wrap_without_zero(void **state)
 {
 	struct ds_extent x;
@@ -510,6 +574,8 @@ int main(void)
 		cmocka_unit_test(record_is_as_written),
 		cmocka_unit_test(exhaustion),
 		cmocka_unit_test(used_up_piece_by_piece),
+		cmocka_unit_test(damaged_records_give_no_nodes),
+		cmocka_unit_test(a_state_with_a_flipped_bit),
 		cmocka_unit_test(generations_wrap_without_zero),
 		cmocka_unit_test(tails_of_the_dead),
 		cmocka_unit_test(what_is_no_node_of_this_generation),

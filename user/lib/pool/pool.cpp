@@ -268,7 +268,7 @@ int Pool::take(Region &region, uint32_t number, uint32_t timeout_ms, NodeAddress
 
 int Pool::take_from(Region &region, uint32_t number, uint32_t server, NodeAddress &node) {
     std::optional<Held> &held = region.held[server];
-    if (held && held->next == held->extent.nodes) {
+    if (held && held->next >= held->extent.nodes) {
         int rc = servers_[server]->give_back(held->extent.index, self_, held->next);
         if (is_transient(rc))
             return rc;  // it may still be ours
