@@ -66,11 +66,71 @@ void a_delete_takes_no_later_object(void **) {
             delete_and_lose_a_reply(lost, by_version);
 }
 
+enum Put { put, not_put, unknown };
+
+// What a client says that puts, and that @p go wakes before its commit.
+Put put_slowly(const World &world, const Signal &ready, const Signal &go) {
+    struct {
+        const Signal &ready, &go;
+    } signals{ready, go};
+    auto c = world.client();
+    iovec part{const_cast<char *>("data"), 4};
+    ds_store_put_options options{};
+    options.size = sizeof(options);
+    options.arg = &signals;
+    options.progress = [](void *arg, uint64_t) {
+        auto *s = static_cast<decltype(signals) *>(arg);
+        s->ready.give();
+        s->go.wait();
+        return 0;
+    };
+    int rc = ds_store_put(c->store, "key", 3, &part, 1, &options, &c->version);
+    if (rc != 0 && rc != -ESHUTDOWN)
+        std::abort();
+    return rc == 0 ? put : c->version == 0 ? not_put : unknown;
+}
+
+// The commit is carried out, its reply is lost, and before the client can ask again it
+// is fenced. Then it cannot say that nothing was put.
+void a_put_that_nobody_knows_of(void **) {
+    World world;
+    Signal ready, go;
+    auto reader = world.client();
+    Other other(world);
+    local::Child client([&] { return put_slowly(world, ready, go); });
+    ready.wait();
+    world.kill();
+    world.start("master_before_replies");
+    go.give();
+    world.wait_for_death();
+    assert_int_equal(other.fence(4), 0);  // behind the first master, the reader and us
+    world.start();
+    assert_int_equal(client.wait(), unknown);
+    assert_int_equal(reader->stat("key"), 0);
+}
+
+// One that is fenced before its commit: its space is taken back, and nothing is put.
+void a_put_that_was_not_carried_out(void **) {
+    World world;
+    Signal ready, go;
+    auto reader = world.client();
+    Other other(world);
+    local::Child client([&] { return put_slowly(world, ready, go); });
+    ready.wait();
+    assert_int_equal(other.fence(4), 0);
+    eventually([&] { return reader->totals().reserved == 0; });
+    go.give();
+    assert_int_equal(client.wait(), not_put);
+    assert_int_equal(reader->stat("key"), -ENOENT);
+}
+
 }  // namespace
 
 int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(a_delete_takes_no_later_object),
+        cmocka_unit_test(a_put_that_nobody_knows_of),
+        cmocka_unit_test(a_put_that_was_not_carried_out),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

@@ -38,7 +38,7 @@ public:
     /// Until it comes to its crash point.
     void wait_for_death() { assert_int_equal(master_->wait(), 128 + SIGKILL); }
 
-    std::unique_ptr<Client> client() {
+    std::unique_ptr<Client> client() const {
         return std::make_unique<Client>(pool_, mortal::open(pool_.folder.file(), at));
     }
 
@@ -53,6 +53,8 @@ public:
                 0);
         ds_buffer_free(buffer);
     }
+
+    std::string path() const { return pool_.folder.file(); }
 
     mortal::Servers at;
 
@@ -85,6 +87,31 @@ private:
 
     store_test::Pool pool_;
     std::unique_ptr<local::Child> master_;
+};
+
+/// Another member of the pool, who can fence.
+class Other {
+public:
+    explicit Other(const World &world) : fabric_(mortal::open(world.path(), world.at)) {
+        if (ds_space_open(fabric_, 1, DS_ACCESS_ALL, &space_) ||
+            ds::pool::Pool::join(space_, pool_))
+            std::abort();
+    }
+    Other(const Other &) = delete;
+    Other &operator=(const Other &) = delete;
+    ~Other() {
+        pool_.reset();
+        ds_space_close(space_);
+        ds_fabric_close(fabric_);
+    }
+
+    /// Who was the nth to join: 1 is the master.
+    int fence(uint16_t nth) { return pool_->fence({.client = nth, .incarnation = 1}); }
+
+private:
+    ds_fabric *fabric_;
+    ds_space *space_ = nullptr;
+    std::unique_ptr<ds::pool::Pool> pool_;
 };
 
 /// Waits until it is so.

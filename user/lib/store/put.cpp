@@ -31,7 +31,8 @@ int Store::put(std::string_view key, std::span<const iovec> parts,
     int rc = write(identity(key, place), place, source, options, deadline, unknown);
     if (rc == 0) {
         crash_point("store_written");
-        rc = end_put(wire::commit, key, place.version, deadline);
+        Answer answer;
+        rc = end_put(wire::commit, key, place.version, deadline, answer);
         crash_point("store_committed");
         version = place.version;
         if (rc == 0) {
@@ -40,11 +41,16 @@ int Store::put(std::string_view key, std::span<const iovec> parts,
         }
         if (rc != -EEXIST && rc != -EROFS && rc != -ESHUTDOWN)
             return rc;
-        version = 0;  // the master has said that it is not put
+        // The master has said that it is not put. If it was asked before, it may be all the
+        // same; but then there would be no reservation left to be refused with EEXIST.
+        if (rc == -EEXIST || !answer.repeated)
+            version = 0;
     }
     // Where a write may still be on its way the space stays ours, until we are gone.
-    if (!unknown)
-        end_put(wire::abort, key, place.version, link_.deadline(abort_patience_ms));
+    if (!unknown) {
+        Answer answer;
+        end_put(wire::abort, key, place.version, link_.deadline(abort_patience_ms), answer);
+    }
     return rc;
 }
 
@@ -70,13 +76,13 @@ int Store::begin(std::string_view key, uint64_t length, const ds_store_put_optio
     return rc;
 }
 
-int Store::end_put(wire::Op op, std::string_view key, int64_t version, uint64_t deadline) {
+int Store::end_put(wire::Op op, std::string_view key, int64_t version, uint64_t deadline,
+                   Answer &answer) {
     wire::Named named{.head = {},
                       .version = version,
                       .first_shard = 0,
                       .key_length = static_cast<uint16_t>(key.size()),
                       .reserved = 0};
-    Answer answer;
     return link_.call(op, named, {key}, deadline, answer);
 }
 

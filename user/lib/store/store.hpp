@@ -86,7 +86,8 @@ private:
     int send(const Identity &object, const Place &place, Scatter &source, uint64_t deadline,
              Sent &sent);
     int land(const Sent &sent, uint64_t deadline, bool &unknown);
-    int end_put(wire::Op op, std::string_view key, int64_t version, uint64_t deadline);
+    int end_put(wire::Op op, std::string_view key, int64_t version, uint64_t deadline,
+                Answer &answer);
 
     // get.cpp
     struct Range {

@@ -116,7 +116,7 @@ struct ds_store_put_options {
  * @options: NULL for the defaults
  * @version: written: number of the version, greater than those of all earlier puts;
  *	0 if nothing was put. If the call fails and it is not 0, nobody knows: the
- *	master was not heard of again. May be NULL
+ *	master was not heard of again, or not before this client was fenced. May be NULL
  *
  * When it returns 0 the object outlives the end of this process and of the
  * master, as long as the memory servers of one replica live.
