@@ -93,6 +93,32 @@ void a_copy_that_nobody_knows_of(void **) {
     objects.whole(*c);
 }
 
+// What a client has reserved that dies then.
+void die_with_a_reservation(World &world) {
+    local::Child client([&] {
+        auto c = world.client();
+        ds::test_points.crash_at("store_written", 1);
+        return c->put("dead", noise(MiB));
+    });
+    assert_int_equal(client.wait(), 128 + SIGKILL);
+}
+
+// A master that is fenced joins anew, also if that does not succeed at once.
+void the_master_is_fenced(void **) {
+    for (auto hindrance : {&mortal::Server::silent_of_cas, &mortal::Server::stuck}) {
+        World world;
+        auto c = world.client();
+        Other other(world);
+        world.at[0].*hindrance = true;
+        assert_int_equal(other.fence(1), 0);
+        std::this_thread::sleep_for(std::chrono::seconds(4));  // it has tried
+        world.at[0].*hindrance = false;
+        die_with_a_reservation(world);
+        assert_true(c->totals().reserved > 0);
+        eventually([&] { return c->totals().reserved == 0; });
+    }
+}
+
 }  // namespace
 
 int main() {
@@ -100,6 +126,7 @@ int main() {
         cmocka_unit_test(a_server_dies_and_comes_back),
         cmocka_unit_test(another_one_dies_before_the_first_is_replaced),
         cmocka_unit_test(a_copy_that_nobody_knows_of),
+        cmocka_unit_test(the_master_is_fenced),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

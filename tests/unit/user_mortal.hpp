@@ -27,6 +27,7 @@ struct Server {
     std::atomic<bool> dead;
     std::atomic<bool> silent;         ///< WRITEs happen, and nobody hears of it
     std::atomic<bool> silent_of_cas;  ///< so do CASes
+    std::atomic<bool> stuck;          ///< of the first one: nobody can withdraw
 };
 
 /// The switches.
@@ -65,6 +66,10 @@ public:
                      (server.silent_of_cas && chain[0].opcode == DS_OP_CAS))
                 std::ranges::fill(its_ends, ended(-ETIMEDOUT, DS_UNKNOWN));
         }
+    }
+
+    int withdraw(const SpaceInfo &space) override {
+        return servers_[0].stuck ? -ETIMEDOUT : below->withdraw(space);
     }
 
 private:

@@ -157,8 +157,9 @@ private:
     std::unique_ptr<ds_buffer, decltype(&ds_buffer_free)> zeros_;
 
     std::vector<Server> servers_;
-    bool looked_ = false;  // at the servers
-    bool fenced_ = false;
+    bool looked_ = false;                            // at the servers
+    bool fenced_ = false;                            // until we have joined anew
+    uint64_t next_rejoin_ = 0;                       // ns
     bool pool_lost_ = false;                         // with the client table, on server 0
     std::set<std::string, std::less<>> incomplete_;  // keys: a replica is lost or in doubt
     std::string cursor_;                             // the first of them that is still to come

@@ -55,7 +55,7 @@ void Master::watch() {
     }
     if (copier_.busy())
         return;
-    if (fenced_ && !written_)
+    if (fenced_ && !written_ && now >= next_rejoin_)
         rejoin();
     if (now < next_round_ || !pool_)
         return;
@@ -71,12 +71,17 @@ void Master::watch() {
 }
 
 // Somebody took us for dead, while this host hung or was cut off.
-// Nothing is reserved for us now that we would still write. If it cannot be done now,
-// the next look says again that we are fenced.
+// Nothing is reserved for us now that we would still write. We leave the pool once more if that
+// was not done in time with the Pool: no look says that we are fenced when we have left.
 void Master::rejoin() {
-    fenced_ = false;
+    ds::fabric::Fabric &fabric = space_->engine->fabric();
     pool_.reset();
-    if (int rc = ds::pool::Pool::join(space_, pool_); rc < 0)
+    int rc = fabric.withdraw(space_->info);
+    if (rc == 0)
+        rc = ds::pool::Pool::join(space_, pool_);
+    fenced_ = rc < 0;
+    next_rejoin_ = fabric.now_ns() + second;
+    if (fenced_)
         std::fprintf(stderr, "dsmasterd: cannot join the pool anew: %s\n", ds_strerror(rc));
 }
 
