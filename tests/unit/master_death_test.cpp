@@ -119,6 +119,48 @@ void the_master_is_fenced(void **) {
     }
 }
 
+// The master asks the client table whether who reserves lives. That must not keep it long
+// from answering.
+void server_0_dies(void **) {
+    World world;
+    auto c = world.client(), slow = world.client();
+    assert_int_equal(c->put("key", "x", 3), 0);
+    std::atomic<bool> begun{false}, done{false};
+    std::thread putting([&] {
+        iovec part{const_cast<char *>("x"), 1};
+        ds_store_put_options options{};
+        struct {
+            std::atomic<bool> &begun, &done;
+        } flags{begun, done};
+        options.size = sizeof(options);
+        options.arg = &flags;
+        options.progress = [](void *arg, uint64_t) {
+            auto *f = static_cast<decltype(flags) *>(arg);
+            f->begun = true;
+            f->begun.notify_one();
+            f->done.wait(false);
+            return 1;
+        };
+        ds_store_put(slow->store, "slow", 4, &part, 1, &options, nullptr);
+    });
+    begun.wait(false);
+    for (int i = 0; i < 3; i++) {
+        world.at[0].dead = true;
+        auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+        while (std::chrono::steady_clock::now() < end) {
+            ds_store_object object{};
+            object.size = sizeof(object);
+            assert_int_equal(ds_store_stat(c->store, "key", 3, 3000, &object), 0);
+            std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        }
+        world.at[0].dead = false;
+        eventually([&] { return !is_down(*c, 0); });
+    }
+    done = true;
+    done.notify_one();
+    putting.join();
+}
+
 }  // namespace
 
 int main() {
@@ -127,6 +169,7 @@ int main() {
         cmocka_unit_test(another_one_dies_before_the_first_is_replaced),
         cmocka_unit_test(a_copy_that_nobody_knows_of),
         cmocka_unit_test(the_master_is_fenced),
+        cmocka_unit_test(server_0_dies),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

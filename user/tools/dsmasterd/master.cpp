@@ -15,6 +15,7 @@ namespace {
 
 namespace wire = ds::store::wire;
 
+constexpr uint32_t patience_ms = 1000;  // with a server that does not answer
 constexpr size_t most_in_a_batch = 256;
 constexpr uint32_t idle_ms = 200;
 constexpr uint32_t repair_ms = 2;  // until it is asked whether a slice is done
@@ -48,6 +49,7 @@ Master::Master(ds_space *space, std::unique_ptr<ds::pool::Pool> &pool, Catalogue
       zeros_(nullptr, ds_buffer_free),
       servers_(shape.servers),
       copier_(space) {
+    ds_space_set_timeout(space, patience_ms);
     auto take = [this](const Version &v) {
         if (!map_.take_at(v.division, v.replicas, v.locations))
             throw Broken("the metadata contradict themselves: version " +

@@ -47,7 +47,8 @@ class Master {
 public:
     /// Builds the map of free space from the metadata. Throws Broken if they
     /// contradict themselves.
-    /// @p pool is replaced when the master has to join it anew.
+    /// @p pool is replaced when the master has to join it anew. @p space gets the
+    /// master's patience: who waits for one server keeps all clients waiting.
     Master(ds_space *space, std::unique_ptr<ds::pool::Pool> &pool, Catalogue &catalogue,
            const Shape &shape, uint32_t epoch);
 
@@ -113,7 +114,7 @@ private:
     ds::store::wire::Head head_for(const ds::store::wire::Head &request, size_t length) const;
     void place(const ds::store::wire::Head &request, const Version &version, uint32_t first_shard,
                Reply &reply) const;
-    int32_t without_reservation(const ds::store::wire::Named &named) const;
+    int32_t without_reservation(const ds::store::wire::Named &named);
     void set_newest(const std::string &key, const Version &version,
                     const std::optional<Version> &current);
     void retire(const Version &version);
@@ -127,6 +128,7 @@ private:
     void forget_cleared();
     void reap();
     bool is_gone(Client client);
+    void heard(int rc);
 
     // Replicas that are lost (repair.cpp).
     Client self() const;

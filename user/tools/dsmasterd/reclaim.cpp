@@ -6,6 +6,7 @@
 
 #include <ds/fabric.hpp>
 
+#include "abi/errors.hpp"
 #include "fabric/crash_point.hpp"
 #include "master.hpp"
 
@@ -148,7 +149,16 @@ bool Master::is_gone(Client client) {
     ds::fabric::Owner owner{.client = client.client, .incarnation = client.incarnation};
     if (servers_[0].silent_since || pool_lost_ || !pool_)
         return false;
-    return pool_->is_gone(owner) == 1 && pool_->fence(owner) == 0;
+    int gone = pool_->is_gone(owner);
+    heard(gone);
+    return gone == 1 && pool_->fence(owner) == 0;
+}
+
+// What came of asking the client table. When that took all the time that there is, nobody
+// asks again before a look says that server 0 is there.
+void Master::heard(int rc) {
+    if (rc < 0 && ds::is_transient(rc))
+        servers_[0].silent_since = space_->engine->fabric().now_ns();
 }
 
 }  // namespace dsmasterd

@@ -225,14 +225,16 @@ void Master::retire(const Version &version) {
 // A reservation ends when it is committed, when it is given back, and when its
 // client is gone. So if the client is there and repeats a request, it is because
 // the reply was lost.
-int32_t Master::without_reservation(const wire::Named &named) const {
+int32_t Master::without_reservation(const wire::Named &named) {
     if (named.version <= 0 || named.version > make_version(epoch_, sequence_))
         return -EINVAL;
     ds::fabric::Owner owner{.client = named.head.client, .incarnation = named.head.incarnation};
     ClientTable::Entry entry;
     if (servers_[0].silent_since)
         return -EBUSY;  // the client table is away
-    if (int rc = ClientTable(space_).load(owner.client, entry); rc < 0)
+    int rc = ClientTable(space_).load(owner.client, entry);
+    heard(rc);
+    if (rc < 0)
         return rc;
     return entry.word == ClientTable::word_of(owner) ? 0 : -ESHUTDOWN;
 }
