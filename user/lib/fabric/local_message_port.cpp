@@ -116,8 +116,11 @@ int LocalPort::watch(int fd) const {
 
 // ---- What has come ----
 
+// That there is no room for one more connection holds up none that is there; and those
+// that have ended make room.
 int LocalPort::gather() {
     std::array<epoll_event, 64> events;
+    int failed = 0;
     int n = epoll_wait(epoll_.get(), events.data(), events.size(), 0);
     for (int i = 0; i < n; i++) {
         int fd = events[i].data.fd;
@@ -125,10 +128,10 @@ int LocalPort::gather() {
             continue;
         if (fd != listener_.get())
             take_from(fd);
-        else if (int rc = accept(); rc < 0)
-            return rc;
+        else
+            failed = accept();
     }
-    return 0;
+    return failed;
 }
 
 int LocalPort::accept() {
@@ -176,13 +179,14 @@ int LocalPort::receive(ds_ioc_msg_recv &message) {
     for (;;) {
         {
             std::lock_guard guard(lock_);
-            if (int rc = gather(); rc < 0)
-                return rc;
+            int gathered = gather();
             if (!queue_.empty()) {
                 int rc = hand_out(message);
                 tell(!queue_.empty());
                 return rc;
             }
+            if (gathered < 0)
+                return gathered;
         }
         if (message.timeout_ms == 0)
             return -EAGAIN;

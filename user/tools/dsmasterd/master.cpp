@@ -109,6 +109,8 @@ void Master::collect(ds_service *service, uint32_t timeout_ms) {
                                     request.bytes.data(), wire::most_bytes, &request.message);
         if (rc == -EAGAIN || rc == -ETIMEDOUT)
             return;
+        if (rc < 0 && !requests_.empty())
+            return;  // first those that could be
         if (rc < 0) {
             std::fprintf(stderr, "dsmasterd: cannot receive: %s\n", ds_strerror(rc));
             space_->engine->fabric().sleep_until(space_->engine->fabric().now_ns() + idle_ns);
