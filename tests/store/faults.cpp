@@ -608,7 +608,9 @@ void no_room_for_metadata(void **) {
     assert_int_equal(t.used, 4096 * stored);
     // A put that was refused at its end could not be given back either.
     assert_int_equal(t.used + t.reserved + t.free, t.total);
+    // The next one does that.
     assert_int_equal(c.put("more", "x"), 0);
+    assert_int_equal(c.totals().reserved, 0);
 }
 
 }  // namespace

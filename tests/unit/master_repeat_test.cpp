@@ -124,6 +124,22 @@ void a_put_that_was_not_carried_out(void **) {
     assert_int_equal(reader->stat("key"), -ENOENT);
 }
 
+// The master reserves space when nobody waits for it any more.
+void puts_that_got_no_answer(void **) {
+    World world;
+    auto c = world.client();
+    assert_int_equal(c->put("key", "x"), 0);
+    world.stop();
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(c->put("late", noise(MiB), 1, 0, 200), -ETIMEDOUT);
+    world.resume();
+    assert_int_equal(c->stat("key"), 0);
+    assert_true(c->totals().reserved > 0);
+    assert_int_equal(c->put("key", "y"), 0);
+    assert_int_equal(c->totals().reserved, 0);
+    assert_int_equal(c->stat("late"), -ENOENT);
+}
+
 }  // namespace
 
 int main() {
@@ -131,6 +147,7 @@ int main() {
         cmocka_unit_test(a_delete_takes_no_later_object),
         cmocka_unit_test(a_put_that_nobody_knows_of),
         cmocka_unit_test(a_put_that_was_not_carried_out),
+        cmocka_unit_test(puts_that_got_no_answer),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

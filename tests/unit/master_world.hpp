@@ -35,6 +35,9 @@ public:
         master_->signal(SIGKILL);
         master_->wait();
     }
+    /// Until resume() it does nothing.
+    void stop() const { master_->stop(); }
+    void resume() const { master_->signal(SIGCONT); }
     /// Until it comes to its crash point.
     void wait_for_death() { assert_int_equal(master_->wait(), 128 + SIGKILL); }
 

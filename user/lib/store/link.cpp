@@ -49,7 +49,7 @@ uint32_t Link::left(uint64_t deadline) const {
     return deadline > now ? static_cast<uint32_t>((deadline - now + ms - 1) / ms) : 1;
 }
 
-wire::Head Link::head(wire::Op op, size_t length) {
+wire::Head Link::head(wire::Op op, size_t length, uint64_t request) const {
     return {
         .magic = wire::magic,
         .version = wire::newest,
@@ -57,11 +57,37 @@ wire::Head Link::head(wire::Op op, size_t length) {
         .length = static_cast<uint32_t>(length),
         .epoch = 0,
         .store = store_,
-        .request = next_request_++,
+        .request = request,
         .client = self_.client,
         .incarnation = self_.incarnation,
         .reserved = 0,
     };
+}
+
+void Link::give_back(uint64_t begin, std::string_view key) {
+    std::lock_guard guard(lock_);
+    unwanted_.push_back({.request = begin, .key = std::string(key)});
+}
+
+bool Link::take_unwanted(Begun &begun) {
+    std::lock_guard guard(lock_);
+    if (unwanted_.empty())
+        return false;
+    begun = std::move(unwanted_.back());
+    unwanted_.pop_back();
+    return true;
+}
+
+void Link::settle(uint64_t deadline) {
+    for (Begun begun; take_unwanted(begun);) {
+        wire::Named named{};
+        named.key_length = static_cast<uint16_t>(begun.key.size());
+        Answer answer;
+        answer.request = begun.request;
+        int rc = send(wire::abort, named, {begun.key}, deadline, answer);
+        if (may_pass(rc) || rc == -EROFS)
+            return give_back(begun.request, begun.key);
+    }
 }
 
 int Link::exchange(std::vector<std::byte> &request, uint64_t deadline, Answer &answer) {

@@ -7,7 +7,9 @@
 
 #include <atomic>
 #include <cstring>
+#include <mutex>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -19,6 +21,7 @@ namespace ds::store {
 /// A reply, and how it came.
 struct Answer {
     std::vector<std::byte> bytes;
+    uint64_t request = 0;   ///< its number
     bool repeated = false;  ///< the request may have been carried out before
 
     /// The fixed part, if the reply is long enough.
@@ -49,12 +52,31 @@ public:
     /// Sends T with its variable parts, and waits for the reply. The master's
     /// status, or -ETIMEDOUT, -ECONNREFUSED, ...: there was no reply.
     template <class T>
-    int call(wire::Op op, T request, std::initializer_list<std::string_view> parts,
+    int call(wire::Op op, const T &request, std::initializer_list<std::string_view> parts,
+             uint64_t deadline, Answer &answer) {
+        answer.request = next_request_++;
+        return send(op, request, parts, deadline, answer);
+    }
+
+    /// The space that this begin may have reserved will not be written.
+    void give_back(uint64_t begin, std::string_view key);
+    /// Tells the master so of all of them, or as far as it answers, and can write it down.
+    void settle(uint64_t deadline);
+
+private:
+    /// A begin of which nobody needs the space.
+    struct Begun {
+        uint64_t request;
+        std::string key;
+    };
+
+    template <class T>
+    int send(wire::Op op, T request, std::initializer_list<std::string_view> parts,
              uint64_t deadline, Answer &answer) {
         size_t length = sizeof(request);
         for (std::string_view part : parts)
             length += part.size();
-        request.head = head(op, length);
+        request.head = head(op, length, answer.request);
         std::vector<std::byte> bytes;
         bytes.reserve(length);
         auto add = [&](std::span<const std::byte> part) {
@@ -66,8 +88,8 @@ public:
         return exchange(bytes, deadline, answer);
     }
 
-private:
-    wire::Head head(wire::Op op, size_t length);
+    bool take_unwanted(Begun &begun);
+    wire::Head head(wire::Op op, size_t length, uint64_t request) const;
     int exchange(std::vector<std::byte> &request, uint64_t deadline, Answer &answer);
     int accept(const std::vector<std::byte> &request, Answer &answer, int32_t status);
 
@@ -77,6 +99,8 @@ private:
     pool::Owner self_{};
     std::atomic<uint64_t> next_request_{1};
     std::atomic<uint32_t> epoch_{0};  // the latest of a master that was heard
+    std::mutex lock_;                 // guards what follows
+    std::vector<Begun> unwanted_;
 };
 
 }  // namespace ds::store

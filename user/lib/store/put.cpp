@@ -22,7 +22,8 @@ int Store::put(std::string_view key, std::span<const iovec> parts,
     if (!Scatter::length(parts, length))
         return -EFBIG;
     Place place;
-    if (int rc = begin(key, length, options, deadline, place); rc < 0)
+    uint64_t begun;
+    if (int rc = begin(key, length, options, deadline, place, begun); rc < 0)
         return rc;
     crash_point("store_begun");
 
@@ -32,7 +33,7 @@ int Store::put(std::string_view key, std::span<const iovec> parts,
     if (rc == 0) {
         crash_point("store_written");
         Answer answer;
-        rc = end_put(wire::commit, key, place.version, deadline, answer);
+        rc = commit(key, place.version, deadline, answer);
         crash_point("store_committed");
         version = place.version;
         if (rc == 0) {
@@ -48,14 +49,14 @@ int Store::put(std::string_view key, std::span<const iovec> parts,
     }
     // Where a write may still be on its way the space stays ours, until we are gone.
     if (!unknown) {
-        Answer answer;
-        end_put(wire::abort, key, place.version, link_.deadline(abort_patience_ms), answer);
+        link_.give_back(begun, key);
+        link_.settle(link_.deadline(abort_patience_ms));
     }
     return rc;
 }
 
 int Store::begin(std::string_view key, uint64_t length, const ds_store_put_options &options,
-                 uint64_t deadline, Place &place) {
+                 uint64_t deadline, Place &place, uint64_t &begun) {
     wire::Begin begin{
         .head = {},
         .length = length,
@@ -68,22 +69,26 @@ int Store::begin(std::string_view key, uint64_t length, const ds_store_put_optio
         .reserved = 0,
     };
     Answer answer;
-    if (int rc = link_.call(wire::begin, begin, {key}, deadline, answer); rc < 0)
-        return rc;
-    int rc = take_place(link_, bounds_, key, deadline, answer, place);
+    link_.settle(deadline);
+    int rc = link_.call(wire::begin, begin, {key}, deadline, answer);
+    bool may_have_space = rc == 0 || answer.repeated;
+    begun = answer.request;
+    if (rc == 0)
+        rc = take_place(link_, bounds_, key, deadline, answer, place);
     if (rc == 0 && place.division.length != length)
         rc = -EPROTO;
+    if (rc < 0 && may_have_space)
+        link_.give_back(begun, key);
     return rc;
 }
 
-int Store::end_put(wire::Op op, std::string_view key, int64_t version, uint64_t deadline,
-                   Answer &answer) {
+int Store::commit(std::string_view key, int64_t version, uint64_t deadline, Answer &answer) {
     wire::Named named{.head = {},
                       .version = version,
                       .first_shard = 0,
                       .key_length = static_cast<uint16_t>(key.size()),
                       .reserved = 0};
-    return link_.call(op, named, {key}, deadline, answer);
+    return link_.call(wire::commit, named, {key}, deadline, answer);
 }
 
 // Some shards are under way while the next one is copied.

@@ -118,6 +118,7 @@ int Store::del(std::string_view key, int64_t version, uint32_t timeout_ms) {
     uint64_t deadline = link_.deadline(timeout_ms);
     wire::Placement newest;
     places_.forget(std::string(key));
+    link_.settle(deadline);
     if (int rc = find_newest(key, deadline, newest); rc < 0)
         return rc;
     if (version != 0 && version != newest.version)

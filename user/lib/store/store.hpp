@@ -75,7 +75,7 @@ private:
 
     // put.cpp
     int begin(std::string_view key, uint64_t length, const ds_store_put_options &options,
-              uint64_t deadline, Place &place);
+              uint64_t deadline, Place &place, uint64_t &begun);
     /// A shard of which all has been sent off.
     struct Sent {
         uint64_t shard;
@@ -86,8 +86,7 @@ private:
     int send(const Identity &object, const Place &place, Scatter &source, uint64_t deadline,
              Sent &sent);
     int land(const Sent &sent, uint64_t deadline, bool &unknown);
-    int end_put(wire::Op op, std::string_view key, int64_t version, uint64_t deadline,
-                Answer &answer);
+    int commit(std::string_view key, int64_t version, uint64_t deadline, Answer &answer);
 
     // get.cpp
     struct Range {

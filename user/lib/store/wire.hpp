@@ -25,7 +25,7 @@ enum Op : uint16_t {
     hello = 1,   ///< which store is this?            Head             -> Hello
     begin = 2,   ///< reserve space for a version     Begin, key       -> Placement
     commit = 3,  ///< make it the newest one          Named, key       -> Head
-    abort = 4,   ///< give the space back             Named, key       -> Head
+    abort = 4,   ///< a begin's space is not needed   Named, key       -> Head
     lookup = 5,  ///< where is it?                    Named, key       -> Placement
     remove = 6,  ///< delete the object               Named, key       -> Head
     list = 7,    ///< which objects are there?        List, keys       -> Listed, Entry...
@@ -41,7 +41,7 @@ struct Head {
     uint32_t length;       ///< bytes of the message, Head included
     uint32_t epoch;        ///< reply: the master's; request: the latest that was seen
     uint64_t store;        ///< its number; 0 in a hello
-    uint64_t request;      ///< the client's number for it, that of a repetition too
+    uint64_t request;      ///< the client's number for it, also repeated; abort: the begin's
     uint16_t client;       ///< who asks (pool/pool.hpp)
     uint16_t incarnation;  ///< of that client
     uint32_t reserved;
@@ -78,7 +78,7 @@ static_assert(sizeof(Begin) == 56 && offsetof(Begin, key_length) == 48);
 /// An object, or a version of it.
 struct Named {
     Head head;
-    int64_t version;       ///< 0: the newest; not for a remove that may be repeated
+    int64_t version;       ///< 0: the newest; not for a remove that may be repeated; abort: 0
     uint32_t first_shard;  ///< lookup: where the reply shall begin
     uint16_t key_length;
     uint16_t reserved;

@@ -244,12 +244,12 @@ int32_t Master::abort(Bytes bytes, Reply &) {
     std::string key;
     if (!take_key(bytes, named, key))
         return -EPROTO;
-    auto reservation = catalogue_.find_reservation(named.version);
+    auto reservation = catalogue_.find_reservation(client_of(named.head), named.head.request);
     if (!reservation)
-        return without_reservation(named);
-    if (reservation->client != client_of(named.head))
-        return -EACCES;
-    catalogue_.remove_reservation(named.version);
+        return 0;
+    if (reservation->key != key)
+        return -EINVAL;
+    catalogue_.remove_reservation(reservation->version.version);
     effects_.account.reservations--;
     effects_.account.reserved -= reservation->version.space();
     effects_.given.push_back(std::move(reservation->version));
