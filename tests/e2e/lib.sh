@@ -49,7 +49,9 @@ lend() { on_node "$1" dsctl -q seg add "${@:2}" | grep -o '[0-9]*'; }
 join() {
 	local server
 	for server in "${@:2}"; do
-		on_node "$1" dsctl -q peer add "10.77.0.$server" > /dev/null || return
+		on_node "$1" dsctl -q peer add "10.77.0.$server" > /dev/null && continue
+		on_node "$1" dsctl peer show | sed "s/^/# node $1: /"
+		return 1
 	done
 }
 
