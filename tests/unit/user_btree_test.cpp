@@ -1,153 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trees on the local fabric, in one process: wrong calls, limits, damage, and
-// operations of which the fabric does not know whether they happened.
-#include <unistd.h>
+// Trees on the local fabric, in one process: wrong calls, limits, and damage.
 #include <ds/tree.hpp>
 
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
-#include <functional>
-#include <optional>
 #include <set>
-#include <string>
 #include <thread>
-#include <vector>
 
-#include "btree/node.hpp"
-#include "fabric/engine.hpp"
-#include "fabric/handles.hpp"
-#include "fabric/local_fabric.hpp"
-#include "user_cmocka.hpp"
-#include "user_fabric_above.hpp"
+#include "user_btree.hpp"
 
-using namespace ds::fabric;
+using namespace unit;
 
 namespace {
-
-// How a test wants an operation to end, and whether it happens all the same.
-struct End {
-    int status;
-    enum ds_outcome outcome;
-    bool happen;
-};
-
-// The local fabric with faults. One operation at a time, so that a chain can end
-// anywhere.
-class Faulty final : public FabricAbove {
-public:
-    using FabricAbove::FabricAbove;
-    std::function<std::optional<End>(const ds_op &)> on_op;
-    int rest = -ECANCELED;  // of a chain that has broken
-
-    // If it is to be so, time passes without anybody waiting. For one thread.
-    bool hurry = false;
-    uint64_t now_ns() const override { return below->now_ns() + slept_; }
-    void sleep_until(uint64_t ns) override {
-        if (!hurry)
-            below->sleep_until(ns);
-        else if (uint64_t now = now_ns(); ns > now)
-            slept_ += ns - now;
-    }
-
-    void execute(std::span<const ds_op> ops, std::span<ds_cqe> ends, uint32_t ms) override {
-        bool broken = false;
-        for (size_t i = 0; i < ops.size(); i++) {
-            bool last = !(ops[i].flags & DS_OP_CHAIN);
-            run_one(ops[i], ends[i], ms, broken);
-            broken = !last && (broken || ends[i].status < 0);
-        }
-    }
-
-private:
-    uint64_t slept_ = 0;
-
-    void run_one(ds_op op, ds_cqe &end, uint32_t ms, bool broken) {
-        std::optional<End> want;
-        op.flags &= ~DS_OP_CHAIN;
-        if (broken)
-            want = {rest, DS_NOT_EXECUTED, false};
-        else if (on_op)
-            want = on_op(op);
-        if (!want || want->happen)
-            below->execute({&op, 1}, {&end, 1}, ms);
-        if (want)
-            end = ended(want->status, want->outcome);
-    }
-};
-
-std::string path;
-Faulty *faults;
-ds_fabric *fabric;
-ds_space *space;
-ds_tree *tree;
-
-ds_tree *open_tree(uint32_t id, uint64_t cache = DS_TREE_CACHE_DEFAULT, uint32_t timeout_ms = 0) {
-    ds_tree_options options{};
-    options.size = sizeof(options);
-    options.cache_bytes = cache;
-    options.timeout_ms = timeout_ms;
-    options.lease_ms = 20;
-    ds_tree *made;
-    assert_int_equal(ds_tree_open(space, id, &options, &made), 0);
-    return made;
-}
-
-int setup_with(uint32_t servers) {
-    path = "/tmp/ds-unit-tree-" + std::to_string(getpid());
-    unlink(path.c_str());
-    ds_local_options options{};
-    options.size = sizeof(options);
-    options.servers = servers;
-    assert_int_equal(ds_local_create(path.c_str(), &options), 0);
-    auto made = std::make_unique<Faulty>(nullptr);
-    assert_int_equal(LocalFabric::open(path.c_str(), made->below), 0);
-    faults = made.get();
-    fabric = new ds_fabric{std::make_shared<Engine>(std::move(made), 65536)};
-    assert_int_equal(ds_space_open(fabric, 1, DS_ACCESS_ALL, &space), 0);
-    assert_int_equal(ds_tree_create(space, 1), 0);
-    tree = open_tree(1);
-    return 0;
-}
-
-int setup(void **) {
-    return setup_with(2);
-}
-int setup_one(void **) {
-    return setup_with(1);
-}
-
-int teardown(void **) {
-    faults->on_op = nullptr;
-    ds_tree_close(tree);
-    ds_space_close(space);
-    ds_fabric_close(fabric);
-    unlink(path.c_str());
-    return 0;
-}
-
-ds_tree_counts counters() {
-    ds_tree_counts counts{};
-    counts.size = sizeof(counts);
-    assert_int_equal(ds_tree_counters(tree, &counts), 0);
-    return counts;
-}
-
-ds_tree_stats check(int wanted = 0, std::vector<uint64_t> *named = nullptr) {
-    ds_tree_stats stats{};
-    stats.size = sizeof(stats);
-    auto report = [](void *arg, uint64_t addr, const char *) {
-        if (arg)
-            static_cast<std::vector<uint64_t> *>(arg)->push_back(addr);
-    };
-    assert_int_equal(ds_tree_check(tree, report, named, &stats), wanted);
-    return stats;
-}
-
-void put(uint64_t from, uint64_t to, uint64_t step = 10) {
-    for (uint64_t key = from; key < to; key += step)
-        assert_int_equal(ds_tree_put(tree, key, key + 1), 0);
-}
 
 // ---- Calls ----
 
@@ -389,18 +253,6 @@ void flip(uint64_t addr) {
     ds_buffer_free(buffer);
 }
 
-// Where the leaf of a key is: the READ of a get says it.
-uint64_t leaf_of(uint64_t key) {
-    uint64_t leaf = 0, value;
-    faults->on_op = [&](const ds_op &op) {
-        leaf = op.addr;
-        return std::nullopt;
-    };
-    assert_int_equal(ds_tree_get(tree, key, &value), 0);
-    faults->on_op = nullptr;
-    return leaf;
-}
-
 void a_damaged_node_is_named_and_never_returned(void **) {
     put(0, 2000);
     uint64_t value, leaf = leaf_of(0);
@@ -423,18 +275,6 @@ void a_damaged_node_is_named_and_never_returned(void **) {
         assert_int_equal(value, 1);
     }
     assert_int_equal(check().locked, 0);
-}
-
-// A program that went wrong wrote it: all CRCs are right.
-void change_head(uint64_t addr, const std::function<void(ds::btree::HeadBody &)> &change) {
-    ds_buffer *buffer;
-    assert_int_equal(ds_buffer_alloc(fabric, sizeof(ds::btree::Node), -1, &buffer), 0);
-    auto *node = static_cast<ds::btree::Node *>(ds_buffer_data(buffer));
-    assert_int_equal(ds_read(space, addr, buffer, 0, sizeof(*node), 0, nullptr), 0);
-    change(node->head.body);
-    ds::btree::seal_head(*node, addr);
-    assert_int_equal(ds_write(space, addr, buffer, 0, sizeof(*node), 0, nullptr), 0);
-    ds_buffer_free(buffer);
 }
 
 void a_way_to_the_right_has_an_end(void **) {
@@ -484,186 +324,6 @@ void a_root_that_leads_nowhere_is_an_error(void **) {
     }
 }
 
-// ---- Faults of the fabric ----
-
-bool is_atomic(const ds_op &op) {
-    return op.opcode == DS_OP_CAS || op.opcode == DS_OP_FETCH_ADD;
-}
-
-// The n-th atomic ends as unknown, having happened or not; everything works.
-void doubtful_atomics_are_found_out(void **) {
-    put(0, 42 * 42 * 10);  // all nodes are full
-    uint64_t key = 1;
-    for (bool happen : {false, true})
-        for (int n = 1;; n++) {
-            int seen = 0;
-            faults->on_op = [&](const ds_op &op) -> std::optional<End> {
-                if (!is_atomic(op) || ++seen != n)
-                    return std::nullopt;
-                return End{-ENOTCONN, DS_UNKNOWN, happen};
-            };
-            ds_tree_op op{};
-            op.opcode = n % 2 ? DS_TREE_PUT : DS_TREE_UPSERT;
-            op.key = key;
-            op.value = 9;
-            key += 1 + (key % 10 == 9);
-            int rc = ds_tree_execute(tree, &op, 1, 1);
-            faults->on_op = nullptr;
-            if (rc < 0) {  // the fault met the pool, which gave up
-                assert_int_equal(rc, -ENOTCONN);
-                assert_int_equal(op.outcome, DS_NOT_EXECUTED);
-                assert_int_equal(ds_tree_put(tree, op.key, 9), 0);
-            }
-            uint64_t value;
-            assert_int_equal(ds_tree_get(tree, op.key, &value), 0);
-            ds_tree_stats stats = check();
-            assert_int_equal(stats.locked, 0);
-            if (seen < n)
-                break;
-        }
-    assert_int_equal(check().unfinished, 0);
-}
-
-// The server goes away between the lock and the change, and comes back.
-void a_lock_that_could_not_be_given_back_is_taken_up_again(void **) {
-    put(0, 100);
-    ds_tree *quick = open_tree(1, 0, 30);
-    bool locked = false;
-    faults->on_op = [&](const ds_op &op) -> std::optional<End> {
-        if (op.opcode == DS_OP_CAS && !locked)
-            return locked = true, std::nullopt;
-        if (!locked || op.opcode == DS_OP_READ)
-            return std::nullopt;
-        return End{-ENOTCONN, op.opcode == DS_OP_WRITE ? DS_NOT_EXECUTED : DS_UNKNOWN, false};
-    };
-    ds_tree_op op{};
-    op.opcode = DS_TREE_UPDATE;
-    op.key = 50;
-    op.value = 3;
-    assert_true(ds_tree_execute(quick, &op, 1, 1) < 0);
-    assert_int_equal(op.outcome, DS_NOT_EXECUTED);
-    faults->on_op = nullptr;
-    assert_int_equal(check().locked, 1);
-    assert_int_equal(ds_tree_update(tree, 50, 4), 0);  // by another tree of this client
-    assert_int_equal(check().locked, 0);
-    ds_tree_close(quick);
-}
-
-void a_change_of_which_nobody_knows_is_reported_so(void **) {
-    put(0, 100);
-    ds_tree *quick = open_tree(1, 0, 30);
-    int cas = 0;
-    faults->on_op = [&](const ds_op &op) -> std::optional<End> {
-        cas += op.opcode == DS_OP_CAS;
-        if (is_atomic(op) && cas > 1)
-            return End{-ENOTCONN, DS_UNKNOWN, op.opcode == DS_OP_CAS};
-        return std::nullopt;
-    };
-    ds_tree_op op{};
-    op.opcode = DS_TREE_UPDATE;
-    op.key = 50;
-    op.value = 3;
-    assert_true(ds_tree_execute(quick, &op, 1, 1) < 0);
-    assert_int_equal(op.outcome, DS_UNKNOWN);
-    faults->on_op = nullptr;
-    uint64_t value;
-    assert_int_equal(ds_tree_get(tree, 50, &value), 0);
-    assert_int_equal(value, 3);
-    ds_tree_close(quick);
-}
-
-// Without a node for the level above a put succeeds, and others find the key.
-void a_split_that_cannot_be_finished_is_finished_later(void **) {
-    put(0, 420);
-    // The root word cannot be changed for now.
-    faults->on_op = [&](const ds_op &op) -> std::optional<End> {
-        if (op.opcode == DS_OP_CAS && op.addr == 0x10000400)
-            return End{-EREMOTEIO, DS_NOT_EXECUTED, false};
-        return std::nullopt;
-    };
-    put(5, 215);
-    faults->on_op = nullptr;
-    assert_true(counters().unfinished > 0);
-    assert_true(check().unfinished > 0);
-    ds_tree *other = open_tree(1);
-    uint64_t value;
-    for (uint64_t key = 0; key < 420; key += 10)
-        assert_int_equal(ds_tree_get(other, key, &value), 0);
-    ds_tree_counts counts{};
-    counts.size = sizeof(counts);
-    assert_int_equal(ds_tree_counters(other, &counts), 0);
-    assert_true(counts.helped > 0);
-    ds_tree_stats stats = check();
-    assert_int_equal(stats.unfinished, 0);
-    assert_int_equal(stats.height, 2);
-    ds_tree_close(other);
-}
-
-// What is asked of a server that does not answer fails in about the time of one
-// operation, however many there are; what is asked of others does not.
-void a_silent_server_is_waited_for_once(void **) {
-    constexpr uint64_t ms = 1'000'000;
-    constexpr size_t count = 200;
-    put(0, 10 * count);
-    ds_tree *t = open_tree(1, DS_TREE_CACHE_DEFAULT, 1000);
-    std::vector<ds_tree_op> ops(2 * count);
-    for (size_t i = 0; i < count; i++) {
-        ops[i].opcode = DS_TREE_GET;
-        ops[count + i].opcode = DS_TREE_UPDATE;
-        ops[i].key = ops[count + i].key = 10 * i;
-    }
-    assert_int_equal(ds_tree_execute(t, ops.data(), count, 16), 0);  // the cache is warm
-
-    faults->hurry = true;
-    faults->on_op = [](const ds_op &op) -> std::optional<End> {
-        if ((op.addr - 0x10000000) >> 24 == 0)
-            return std::nullopt;
-        return End{-ENOTCONN, DS_NOT_EXECUTED, false};
-    };
-    uint64_t start = faults->now_ns();
-    assert_int_equal(ds_tree_execute(t, ops.data(), ops.size(), 16), -ENOTCONN);
-    uint64_t took = faults->now_ns() - start;
-    assert_true(took > 800 * ms);
-    assert_true(took < 10'000 * ms);
-    size_t answered = 0;
-    for (const ds_tree_op &op : ops) {
-        assert_true(op.status == 0 || (op.status == -ENOTCONN && op.outcome == DS_NOT_EXECUTED));
-        answered += op.status == 0;
-    }
-    assert_true(answered > ops.size() / 4 && answered < 3 * ops.size() / 4);
-
-    // It is back.
-    faults->on_op = nullptr;
-    assert_int_equal(ds_tree_execute(t, ops.data(), ops.size(), 16), 0);
-    faults->hurry = false;
-    ds_tree_close(t);
-}
-
-// Nobody knows whether the CAS happened, and so it ends at once; what then finds out
-// has all its time, as its server may only have been cut off for a while.
-void a_doubtful_atomic_is_not_silence(void **) {
-    constexpr uint64_t ms = 1'000'000;
-    put(0, 100);
-    ds_tree *t = open_tree(1, DS_TREE_CACHE_DEFAULT, 5000);
-    faults->hurry = true;
-    faults->rest = -ECONNRESET;
-    uint64_t back = 0;
-    faults->on_op = [&](const ds_op &op) -> std::optional<End> {
-        if (back == 0 && op.opcode == DS_OP_CAS) {
-            back = faults->now_ns() + 3000 * ms;
-            return End{-ECONNRESET, DS_UNKNOWN, false};
-        }
-        if (back == 0 || faults->now_ns() >= back)
-            return std::nullopt;
-        return End{-ECONNRESET, DS_NOT_EXECUTED, false};
-    };
-    assert_int_equal(ds_tree_update(t, 50, 5), 0);
-    assert_int_not_equal(back, 0);
-    faults->on_op = nullptr;
-    faults->hurry = false;
-    ds_tree_close(t);
-}
-
 }  // namespace
 
 int main() {
@@ -683,12 +343,6 @@ int main() {
         TEST(a_damaged_node_is_named_and_never_returned),
         TEST(a_way_to_the_right_has_an_end),
         TEST(a_root_that_leads_nowhere_is_an_error),
-        TEST(doubtful_atomics_are_found_out),
-        TEST(a_lock_that_could_not_be_given_back_is_taken_up_again),
-        TEST(a_change_of_which_nobody_knows_is_reported_so),
-        TEST(a_split_that_cannot_be_finished_is_finished_later),
-        TEST(a_silent_server_is_waited_for_once),
-        TEST(a_doubtful_atomic_is_not_silence),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// Trees on the local fabric, in one process: servers that do not answer, and operations
+// of which the fabric does not know whether they happened.
+#include "user_btree.hpp"
+
+using namespace unit;
+
+namespace {
+
+// The n-th atomic ends as unknown, having happened or not; everything works.
+void doubtful_atomics_are_found_out(void **) {
+    put(0, 42 * 42 * 10);  // all nodes are full
+    uint64_t key = 1;
+    for (bool happen : {false, true})
+        for (int n = 1;; n++) {
+            int seen = 0;
+            faults->on_op = [&](const ds_op &op) -> std::optional<End> {
+                if (!is_atomic(op) || ++seen != n)
+                    return std::nullopt;
+                return End{-ENOTCONN, DS_UNKNOWN, happen};
+            };
+            ds_tree_op op{};
+            op.opcode = n % 2 ? DS_TREE_PUT : DS_TREE_UPSERT;
+            op.key = key;
+            op.value = 9;
+            key += 1 + (key % 10 == 9);
+            int rc = ds_tree_execute(tree, &op, 1, 1);
+            faults->on_op = nullptr;
+            if (rc < 0) {  // the fault met the pool, which gave up
+                assert_int_equal(rc, -ENOTCONN);
+                assert_int_equal(op.outcome, DS_NOT_EXECUTED);
+                assert_int_equal(ds_tree_put(tree, op.key, 9), 0);
+            }
+            uint64_t value;
+            assert_int_equal(ds_tree_get(tree, op.key, &value), 0);
+            ds_tree_stats stats = check();
+            assert_int_equal(stats.locked, 0);
+            if (seen < n)
+                break;
+        }
+    assert_int_equal(check().unfinished, 0);
+}
+
+// The server goes away between the lock and the change, and comes back.
+void a_lock_that_could_not_be_given_back_is_taken_up_again(void **) {
+    put(0, 100);
+    ds_tree *quick = open_tree(1, 0, 30);
+    bool locked = false;
+    faults->on_op = [&](const ds_op &op) -> std::optional<End> {
+        if (op.opcode == DS_OP_CAS && !locked)
+            return locked = true, std::nullopt;
+        if (!locked || op.opcode == DS_OP_READ)
+            return std::nullopt;
+        return End{-ENOTCONN, op.opcode == DS_OP_WRITE ? DS_NOT_EXECUTED : DS_UNKNOWN, false};
+    };
+    ds_tree_op op{};
+    op.opcode = DS_TREE_UPDATE;
+    op.key = 50;
+    op.value = 3;
+    assert_true(ds_tree_execute(quick, &op, 1, 1) < 0);
+    assert_int_equal(op.outcome, DS_NOT_EXECUTED);
+    faults->on_op = nullptr;
+    assert_int_equal(check().locked, 1);
+    assert_int_equal(ds_tree_update(tree, 50, 4), 0);  // by another tree of this client
+    assert_int_equal(check().locked, 0);
+    ds_tree_close(quick);
+}
+
+void a_change_of_which_nobody_knows_is_reported_so(void **) {
+    put(0, 100);
+    ds_tree *quick = open_tree(1, 0, 30);
+    int cas = 0;
+    faults->on_op = [&](const ds_op &op) -> std::optional<End> {
+        cas += op.opcode == DS_OP_CAS;
+        if (is_atomic(op) && cas > 1)
+            return End{-ENOTCONN, DS_UNKNOWN, op.opcode == DS_OP_CAS};
+        return std::nullopt;
+    };
+    ds_tree_op op{};
+    op.opcode = DS_TREE_UPDATE;
+    op.key = 50;
+    op.value = 3;
+    assert_true(ds_tree_execute(quick, &op, 1, 1) < 0);
+    assert_int_equal(op.outcome, DS_UNKNOWN);
+    faults->on_op = nullptr;
+    uint64_t value;
+    assert_int_equal(ds_tree_get(tree, 50, &value), 0);
+    assert_int_equal(value, 3);
+    ds_tree_close(quick);
+}
+
+// Without a node for the level above a put succeeds, and others find the key.
+void a_split_that_cannot_be_finished_is_finished_later(void **) {
+    put(0, 420);
+    // The root word cannot be changed for now.
+    faults->on_op = [&](const ds_op &op) -> std::optional<End> {
+        if (op.opcode == DS_OP_CAS && op.addr == 0x10000400)
+            return End{-EREMOTEIO, DS_NOT_EXECUTED, false};
+        return std::nullopt;
+    };
+    put(5, 215);
+    faults->on_op = nullptr;
+    assert_true(counters().unfinished > 0);
+    assert_true(check().unfinished > 0);
+    ds_tree *other = open_tree(1);
+    uint64_t value;
+    for (uint64_t key = 0; key < 420; key += 10)
+        assert_int_equal(ds_tree_get(other, key, &value), 0);
+    ds_tree_counts counts{};
+    counts.size = sizeof(counts);
+    assert_int_equal(ds_tree_counters(other, &counts), 0);
+    assert_true(counts.helped > 0);
+    ds_tree_stats stats = check();
+    assert_int_equal(stats.unfinished, 0);
+    assert_int_equal(stats.height, 2);
+    ds_tree_close(other);
+}
+
+// What is asked of a server that does not answer fails in about the time of one
+// operation, however many there are; what is asked of others does not.
+void a_silent_server_is_waited_for_once(void **) {
+    constexpr uint64_t ms = 1'000'000;
+    constexpr size_t count = 200;
+    put(0, 10 * count);
+    ds_tree *t = open_tree(1, DS_TREE_CACHE_DEFAULT, 1000);
+    std::vector<ds_tree_op> ops(2 * count);
+    for (size_t i = 0; i < count; i++) {
+        ops[i].opcode = DS_TREE_GET;
+        ops[count + i].opcode = DS_TREE_UPDATE;
+        ops[i].key = ops[count + i].key = 10 * i;
+    }
+    assert_int_equal(ds_tree_execute(t, ops.data(), count, 16), 0);  // the cache is warm
+
+    faults->hurry = true;
+    faults->on_op = [](const ds_op &op) -> std::optional<End> {
+        if ((op.addr - 0x10000000) >> 24 == 0)
+            return std::nullopt;
+        return End{-ENOTCONN, DS_NOT_EXECUTED, false};
+    };
+    uint64_t start = faults->now_ns();
+    assert_int_equal(ds_tree_execute(t, ops.data(), ops.size(), 16), -ENOTCONN);
+    uint64_t took = faults->now_ns() - start;
+    assert_true(took > 800 * ms);
+    assert_true(took < 10'000 * ms);
+    size_t answered = 0;
+    for (const ds_tree_op &op : ops) {
+        assert_true(op.status == 0 || (op.status == -ENOTCONN && op.outcome == DS_NOT_EXECUTED));
+        answered += op.status == 0;
+    }
+    assert_true(answered > ops.size() / 4 && answered < 3 * ops.size() / 4);
+
+    // It is back.
+    faults->on_op = nullptr;
+    assert_int_equal(ds_tree_execute(t, ops.data(), ops.size(), 16), 0);
+    faults->hurry = false;
+    ds_tree_close(t);
+}
+
+// Nobody knows whether the CAS happened, and so it ends at once; what then finds out
+// has all its time, as its server may only have been cut off for a while.
+void a_doubtful_atomic_is_not_silence(void **) {
+    constexpr uint64_t ms = 1'000'000;
+    put(0, 100);
+    ds_tree *t = open_tree(1, DS_TREE_CACHE_DEFAULT, 5000);
+    faults->hurry = true;
+    faults->rest = -ECONNRESET;
+    uint64_t back = 0;
+    faults->on_op = [&](const ds_op &op) -> std::optional<End> {
+        if (back == 0 && op.opcode == DS_OP_CAS) {
+            back = faults->now_ns() + 3000 * ms;
+            return End{-ECONNRESET, DS_UNKNOWN, false};
+        }
+        if (back == 0 || faults->now_ns() >= back)
+            return std::nullopt;
+        return End{-ECONNRESET, DS_NOT_EXECUTED, false};
+    };
+    assert_int_equal(ds_tree_update(t, 50, 5), 0);
+    assert_int_not_equal(back, 0);
+    faults->on_op = nullptr;
+    faults->hurry = false;
+    ds_tree_close(t);
+}
+
+}  // namespace
+
+int main() {
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+    const CMUnitTest tests[] = {
+        TEST(doubtful_atomics_are_found_out),
+        TEST(a_lock_that_could_not_be_given_back_is_taken_up_again),
+        TEST(a_change_of_which_nobody_knows_is_reported_so),
+        TEST(a_split_that_cannot_be_finished_is_finished_later),
+        TEST(a_silent_server_is_waited_for_once),
+        TEST(a_doubtful_atomic_is_not_silence),
+    };
+    return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
