@@ -62,11 +62,11 @@ private:
 
     void run_one(ds_op op, ds_cqe &end, uint32_t ms, bool broken) {
         std::optional<End> want;
-        op.flags &= ~DS_OP_CHAIN;
         if (broken)
             want = {rest, DS_NOT_EXECUTED, false};
         else if (on_op)
             want = on_op(op);
+        op.flags &= ~DS_OP_CHAIN;
         if (!want || want->happen)
             below->execute({&op, 1}, {&end, 1}, ms);
         if (want)
@@ -124,6 +124,38 @@ inline int teardown(void **) {
     unlink(path.c_str());
     return 0;
 }
+
+// Another client: a fabric of its own on the same file.
+class Other {
+public:
+    Other() {
+        std::string device = DS_LOCAL_PREFIX + path;
+        ds_fabric_options options{};
+        options.size = sizeof(options);
+        options.device = device.c_str();
+        assert_int_equal(ds_fabric_open(&options, &fabric_), 0);
+        assert_int_equal(ds_space_open(fabric_, 1, DS_ACCESS_ALL, &space_), 0);
+    }
+    Other(const Other &) = delete;
+    Other &operator=(const Other &) = delete;
+    ~Other() {
+        ds_tree_close(tree_);
+        ds_space_close(space_);
+        ds_fabric_close(fabric_);
+    }
+    ds_tree *open(uint32_t lease_ms) {
+        ds_tree_options options{};
+        options.size = sizeof(options);
+        options.lease_ms = lease_ms;
+        assert_int_equal(ds_tree_open(space_, 1, &options, &tree_), 0);
+        return tree_;
+    }
+
+private:
+    ds_fabric *fabric_;
+    ds_space *space_;
+    ds_tree *tree_ = nullptr;
+};
 
 inline ds_tree_counts counters() {
     ds_tree_counts counts{};

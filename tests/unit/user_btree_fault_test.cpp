@@ -41,6 +41,57 @@ void doubtful_atomics_are_found_out(void **) {
     assert_int_equal(check().unfinished, 0);
 }
 
+// A chain goes to the queue pair of its first operation's node. What tells how it
+// ended, and who has the lock next, asks there.
+void a_chain_stays_with_one_node(void **) {
+    uint64_t node = 0;
+    bool chained = false;
+    size_t chains = 0;
+    faults->on_op = [&](const ds_op &op) -> std::optional<End> {
+        if (chained)
+            assert_int_equal(op.addr / 1024, node);
+        node = op.addr / 1024;
+        chained = op.flags & DS_OP_CHAIN;
+        chains += chained;
+        return std::nullopt;
+    };
+    put(0, 42 * 42 * 10);
+    put(5, 2000);
+    faults->on_op = nullptr;
+    assert_true(chains > 1000);
+}
+
+// The connection breaks before the last operation of a split. When it works again another
+// client has changed the new node, which was in the tree by then.
+void a_chain_that_is_repeated_undoes_nothing(void **) {
+    Other other;
+    ds_tree *theirs = other.open(5000);
+    put(0, 420);
+    const uint64_t leaf = leaf_of(0);
+    int cas = 0;
+    bool broken = false;
+    faults->on_op = [&](const ds_op &op) -> std::optional<End> {
+        if (op.opcode == DS_OP_CAS && op.addr == leaf && ++cas == 2)
+            return broken = true, End{-ENOTCONN, DS_UNKNOWN, false};
+        if (broken && op.opcode == DS_OP_FETCH_ADD) {
+            broken = false;
+            uint64_t value;
+            assert_int_equal(ds_tree_get(theirs, 410, &value), 0);  // tells the level above
+            assert_int_equal(ds_tree_update(theirs, 410, 777), 0);
+        }
+        return std::nullopt;
+    };
+    assert_int_equal(ds_tree_put(tree, 5, 6), 0);
+    faults->on_op = nullptr;
+    assert_int_equal(cas, 3);
+    assert_int_equal(counters().splits, 1);
+    uint64_t value = 0;
+    assert_int_equal(ds_tree_get(tree, 410, &value), 0);
+    assert_int_equal(value, 777);
+    assert_int_equal(ds_tree_get(tree, 5, &value), 0);
+    check();
+}
+
 // The server goes away between the lock and the change, and comes back.
 void a_lock_that_could_not_be_given_back_is_taken_up_again(void **) {
     put(0, 100);
@@ -187,6 +238,9 @@ int main() {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const CMUnitTest tests[] = {
         TEST(doubtful_atomics_are_found_out),
+        TEST(a_chain_stays_with_one_node),
+        cmocka_unit_test_setup_teardown(a_chain_that_is_repeated_undoes_nothing, setup_one,
+                                        teardown),
         TEST(a_lock_that_could_not_be_given_back_is_taken_up_again),
         TEST(a_change_of_which_nobody_knows_is_reported_so),
         TEST(a_split_that_cannot_be_finished_is_finished_later),

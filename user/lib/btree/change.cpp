@@ -145,6 +145,8 @@ Task<int> Tree::write_new(Pointer at, Room &room) {
 
 // The new node on the right is written first, where nobody sees it; then the
 // head of the left node, which makes it visible; then the level above is told.
+// Two round trips also on one server: the second may be repeated, and by then others
+// may have changed the new node.
 Task<int> Tree::split(Locked &left, Entry entry) {
     Node &node = left.node();
     const unsigned level = left.at.level();
@@ -167,18 +169,10 @@ Task<int> Tree::split(Locked &left, Entry entry) {
     for (unsigned i = stay; i < all.count; i++)
         set(right.node(), place.addr, find_free(right.node()), all.list[i]);
 
-    Io io = this->io();
-    io.write(place.addr, right, lock_size, node_size - lock_size);
-    if (at.server() != left.at.server()) {
-        co_await driver_.trip(io);
-        if (int rc = io.status(); rc < 0) {
-            pool_.free_node(level, place);
-            co_await unlock(left);
-            co_return rc;
-        }
-        io.clear();
-    } else {
-        io.then();
+    if (int rc = co_await write_new(at, right); rc < 0) {
+        pool_.free_node(level, place);
+        co_await unlock(left);
+        co_return rc;
     }
     crash_point("tree.split.right");
 
@@ -189,6 +183,7 @@ Task<int> Tree::split(Locked &left, Entry entry) {
     seal_head(node, left.addr);
     Room journal = rooms_.take();
     make_journal(journal.node().journal(), node, left.addr, 0);
+    Io io = this->io();
     io.write_line(left.addr, journal, journal_line).then();
     io.write_line(left.addr, left.room, 0).then();
     if (entry.key < behind.separator) {
