@@ -180,6 +180,17 @@ inline void put(uint64_t from, uint64_t to, uint64_t step = 10) {
         assert_int_equal(ds_tree_put(tree, key, key + 1), 0);
 }
 
+// Changes bytes of the memory behind the library's back.
+inline void flip(uint64_t addr) {
+    ds_buffer *buffer;
+    assert_int_equal(ds_buffer_alloc(fabric, 1, -1, &buffer), 0);
+    auto *byte = static_cast<uint8_t *>(ds_buffer_data(buffer));
+    assert_int_equal(ds_read(space, addr, buffer, 0, 1, 0, nullptr), 0);
+    *byte ^= 0x10;
+    assert_int_equal(ds_write(space, addr, buffer, 0, 1, 0, nullptr), 0);
+    ds_buffer_free(buffer);
+}
+
 // Where the leaf of a key is: the READ of a get says it.
 inline uint64_t leaf_of(uint64_t key) {
     uint64_t leaf = 0, value;

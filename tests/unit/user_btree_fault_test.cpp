@@ -117,6 +117,77 @@ void a_lock_that_could_not_be_given_back_is_taken_up_again(void **) {
     ds_tree_close(quick);
 }
 
+// Of an update half of the line was written; then the server was away. As the next holder repairs
+// it the server is away again, for the first @p opcode after the lock was taken over.
+void assert_repair_goes_on(uint16_t opcode) {
+    put(0, 100);
+    ds_tree *quick = open_tree(1, 0, 300);
+    const uint64_t leaf = leaf_of(50);
+    faults->hurry = true;
+    uint64_t line = 0;
+    faults->on_op = [&](const ds_op &op) -> std::optional<End> {
+        if (line)
+            return End{-ENOTCONN, DS_NOT_EXECUTED, false};
+        if (op.opcode != DS_OP_WRITE || op.addr == leaf + 64 * ds::btree::journal_line)
+            return std::nullopt;
+        line = op.addr;
+        return End{-ENOTCONN, DS_UNKNOWN, true};
+    };
+    assert_int_equal(ds_tree_update(quick, 50, 3), -ENOTCONN);
+    faults->on_op = nullptr;
+    flip(line + 63);
+
+    bool taken_over = false;
+    faults->on_op = [&](const ds_op &op) -> std::optional<End> {
+        taken_over |= op.opcode == DS_OP_CAS && op.addr == leaf && op.compare_add;
+        if (!taken_over || op.opcode != opcode)
+            return std::nullopt;
+        return End{-ENOTCONN, DS_NOT_EXECUTED, false};
+    };
+    assert_int_equal(ds_tree_update(quick, 50, 4), -ENOTCONN);
+    faults->on_op = nullptr;
+    faults->hurry = false;
+
+    uint64_t value;
+    assert_int_equal(ds_tree_update(tree, 50, 5), 0);
+    assert_int_equal(ds_tree_get(tree, 50, &value), 0);
+    assert_int_equal(value, 5);
+    check();
+    ds_tree_close(quick);
+}
+
+void a_repair_that_cannot_read_is_done_by_the_next(void **) {
+    assert_repair_goes_on(DS_OP_READ);
+}
+void a_repair_that_cannot_write_is_done_by_the_next(void **) {
+    assert_repair_goes_on(DS_OP_WRITE);
+}
+
+// It is not the node that was looked for, and its lock cannot be given back.
+void a_lock_of_a_wrong_node_that_stays_is_an_error(void **) {
+    put(0, 100);
+    const uint64_t anchor = 0x10000400, leaf = leaf_of(50);
+    ds_result root;
+    assert_int_equal(ds_fetch_add(space, anchor, 0, 0, &root), 0);
+    const uint64_t wrong = root.value ^ 1ull << 34;  // of another generation
+    assert_int_equal(ds_cas(space, anchor, root.value, wrong, 0, nullptr), 0);
+    ds_tree *quick = open_tree(1, 0, 50);
+    faults->hurry = true;
+    int cas = 0;
+    faults->on_op = [&](const ds_op &op) -> std::optional<End> {
+        cas += op.opcode == DS_OP_CAS;
+        if (cas < 2 || op.addr != leaf)
+            return std::nullopt;
+        return End{-ENOTCONN, DS_NOT_EXECUTED, false};
+    };
+    assert_int_equal(ds_tree_update(quick, 50, 1), -ENOTCONN);
+    faults->on_op = nullptr;
+    faults->hurry = false;
+    assert_int_equal(ds_cas(space, anchor, wrong, root.value, 0, nullptr), 0);
+    assert_int_equal(ds_tree_update(tree, 50, 1), 0);
+    ds_tree_close(quick);
+}
+
 void a_change_of_which_nobody_knows_is_reported_so(void **) {
     put(0, 100);
     ds_tree *quick = open_tree(1, 0, 30);
@@ -242,6 +313,9 @@ int main() {
         cmocka_unit_test_setup_teardown(a_chain_that_is_repeated_undoes_nothing, setup_one,
                                         teardown),
         TEST(a_lock_that_could_not_be_given_back_is_taken_up_again),
+        TEST(a_repair_that_cannot_read_is_done_by_the_next),
+        TEST(a_repair_that_cannot_write_is_done_by_the_next),
+        TEST(a_lock_of_a_wrong_node_that_stays_is_an_error),
         TEST(a_change_of_which_nobody_knows_is_reported_so),
         TEST(a_split_that_cannot_be_finished_is_finished_later),
         TEST(a_silent_server_is_waited_for_once),

@@ -242,17 +242,6 @@ void a_split_costs_what_it_must(void **) {
 
 // ---- Damage ----
 
-// Changes bytes of the memory behind the library's back.
-void flip(uint64_t addr) {
-    ds_buffer *buffer;
-    assert_int_equal(ds_buffer_alloc(fabric, 1, -1, &buffer), 0);
-    auto *byte = static_cast<uint8_t *>(ds_buffer_data(buffer));
-    assert_int_equal(ds_read(space, addr, buffer, 0, 1, 0, nullptr), 0);
-    *byte ^= 0x10;
-    assert_int_equal(ds_write(space, addr, buffer, 0, 1, 0, nullptr), 0);
-    ds_buffer_free(buffer);
-}
-
 void a_damaged_node_is_named_and_never_returned(void **) {
     put(0, 2000);
     uint64_t value, leaf = leaf_of(0);

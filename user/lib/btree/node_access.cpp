@@ -2,6 +2,7 @@
 // One node: read it, lock it, change it; what dead clients left at it.
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "abi/errors.hpp"
 #include "btree/tree.hpp"
@@ -141,29 +142,25 @@ Task<int> Tree::lock(Pointer at, Locked &locked) {
     }
 }
 
-// The lock is held: makes the node whole. On failure the lock is given back.
+// The lock is held: makes the node whole. On failure the lock is given back, but not while
+// there may be something to repair: who finds it free would not know of that.
 Task<int> Tree::own(Locked &locked, bool was_read, bool taken_over) {
     int rc = 0;
+    bool repaired = !taken_over;
     for (unsigned tries = 0; tries < 3; tries++) {
-        Io io = this->io();
-        if (!was_read) {
+        if (!std::exchange(was_read, false)) {
+            Io io = this->io();
             io.read(locked.addr, locked.room);
             co_await driver_.trip(io);
             if (rc = io.status(); rc < 0)
                 break;
         }
-        was_read = false;
-        Node &node = locked.node();
-        if (taken_over && node.journal().generation == locked.at.generation()) {
-            if (int line = redo(node, locked.addr); line >= 0) {
-                io.clear();
-                io.write_line(locked.addr, locked.room, static_cast<unsigned>(line));
-                co_await driver_.trip(io);
-                if (rc = io.status(); rc < 0)
-                    break;
-            }
+        if (!repaired) {
+            if (rc = co_await repair(locked); rc < 0)
+                break;
+            repaired = true;
         }
-        Verdict verdict = btree::check(node, expected(locked.at));
+        Verdict verdict = btree::check(locked.node(), expected(locked.at));
         if (verdict.ok()) {
             driver_.counters.recovered += taken_over;
             co_return 0;
@@ -171,8 +168,26 @@ Task<int> Tree::own(Locked &locked, bool was_read, bool taken_over) {
         // Who holds the lock reads alone: what is torn now stays so.
         rc = verdict.passes() ? damaged(locked.addr) : -ESTALE;
     }
-    co_await unlock(locked);
-    co_return rc;
+    if (!repaired) {
+        client_->abandon(locked.word);
+        co_return rc;
+    }
+    int unlocked = co_await unlock(locked);
+    co_return unlocked < 0 ? unlocked : rc;
+}
+
+// Writes to its place what the last holder may have written half.
+Task<int> Tree::repair(Locked &locked) {
+    Node &node = locked.node();
+    if (node.journal().generation != locked.at.generation())
+        co_return 0;
+    const int line = redo(node, locked.addr);
+    if (line < 0)
+        co_return 0;
+    Io io = this->io();
+    io.write_line(locked.addr, locked.room, static_cast<unsigned>(line));
+    co_await driver_.trip(io);
+    co_return io.status();
 }
 
 // 1: the lock word is ours, 0: it is not, or the error that kept us from reading it.

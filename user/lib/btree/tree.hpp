@@ -121,6 +121,7 @@ private:
     Task<int> read_node(Pointer at, Room &room);
     Task<int> lock(Pointer at, Locked &locked);
     Task<int> own(Locked &locked, bool was_read, bool taken_over);
+    Task<int> repair(Locked &locked);
     int may_take_over(LockWord word, const Sight &sight);
     Task<int> commit(Locked &locked, Io &io);
     Task<int> unlock(Locked &locked);
