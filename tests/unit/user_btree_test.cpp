@@ -292,6 +292,26 @@ void a_way_to_the_right_has_an_end(void **) {
     assert_damaged(leaf_of(0), first.high - 1, [](HeadBody &body) { body.high -= 2; });
 }
 
+// Sideways there are only nodes of the same level; so a check has an end, too.
+void a_check_follows_no_sibling_to_another_level(void **) {
+    put(0, 2000);
+    ds_result root;
+    assert_int_equal(ds_fetch_add(space, 0x10000400, 0, 0, &root), 0);
+    const uint64_t leaf = leaf_of(1990);
+    const uint64_t wilds[] = {root.value, root.value | 0x3ffull << 50, 1};
+    for (uint64_t sibling : wilds) {
+        change_head(leaf, [&](ds::btree::HeadBody &body) {
+            body.last = 0;
+            body.high = UINT64_MAX;
+            body.sibling = sibling;
+        });
+        std::vector<uint64_t> named;
+        check(-EBADMSG, &named);
+        assert_int_equal(named.size(), 1);
+        assert_int_equal(named[0], leaf);
+    }
+}
+
 void a_root_that_leads_nowhere_is_an_error(void **) {
     uint64_t anchor = 0x10000000 + 0x400;
     uint64_t root;
@@ -331,6 +351,7 @@ int main() {
                                         teardown),
         TEST(a_damaged_node_is_named_and_never_returned),
         TEST(a_way_to_the_right_has_an_end),
+        TEST(a_check_follows_no_sibling_to_another_level),
         TEST(a_root_that_leads_nowhere_is_an_error),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);

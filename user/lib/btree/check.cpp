@@ -65,14 +65,15 @@ void Tree::Checking::see(Pointer at, const Node &node) {
         defect(addr, "Its high fence is not above its low fence.");
     if (head.last != !head.sibling)
         defect(addr, "It is the last of its level and has a sibling, or neither.");
-    if (head.sibling &&
-        (!Pointer{head.sibling}.valid(map) || Pointer{head.sibling}.level() != head.level))
-        defect(addr, "Its sibling pointer leads to no node of its level.");
     see_entries(at, node);
     known = true;
     ended = head.last;
     next = head.high;
     sibling = Pointer{head.sibling};
+    if (sibling && (!sibling.valid(map) || sibling.level() != head.level)) {
+        defect(addr, "Its sibling pointer leads to no node of its level.");
+        known = false;  // it is not followed
+    }
 }
 
 void Tree::Checking::see_entries(Pointer at, const Node &node) {
