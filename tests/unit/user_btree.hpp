@@ -36,6 +36,10 @@ class Faulty final : public FabricAbove {
 public:
     using FabricAbove::FabricAbove;
     std::function<std::optional<End>(const ds_op &)> on_op;
+    bool no_buffers = false;
+    int create_buffer(size_t length, int numa_node, BufferInfo &buffer) override {
+        return no_buffers ? -ENOMEM : below->create_buffer(length, numa_node, buffer);
+    }
     int rest = -ECANCELED;  // of a chain that has broken
 
     // If it is to be so, time passes without anybody waiting. For one thread.

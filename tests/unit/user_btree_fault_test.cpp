@@ -117,6 +117,31 @@ void a_lock_that_could_not_be_given_back_is_taken_up_again(void **) {
     ds_tree_close(quick);
 }
 
+// 40 splits hold 40 of the 64 rooms of a buffer, and each wants two more.
+void without_a_buffer_no_lock_stays_for_ever(void **) {
+    constexpr uint64_t leaves = 40, keys = 420 * leaves;
+    put(0, keys);
+    ds_tree *quick = open_tree(1, DS_TREE_CACHE_DEFAULT, 300);
+    uint64_t value;
+    for (uint64_t key = 0; key < keys; key += 10)
+        assert_int_equal(ds_tree_get(quick, key, &value), 0);
+    std::vector<ds_tree_op> puts(leaves);
+    for (uint64_t i = 0; i < leaves; i++) {
+        puts[i].opcode = DS_TREE_PUT;
+        puts[i].key = i * 420 + 5;
+    }
+    faults->no_buffers = true;
+    assert_int_equal(ds_tree_execute(quick, puts.data(), leaves, 0), -ENOMEM);
+    faults->no_buffers = false;
+    for (uint64_t i = 0; i < leaves; i++) {
+        int rc = ds_tree_get(quick, puts[i].key, &value);
+        assert_true(rc == -ENOENT || puts[i].outcome != DS_NOT_EXECUTED);
+        assert_int_equal(ds_tree_update(quick, i * 420, 3), 0);
+    }
+    assert_int_equal(check().locked, 0);
+    ds_tree_close(quick);
+}
+
 // Of an update half of the line was written; then the server was away. As the next holder repairs
 // it the server is away again, for the first @p opcode after the lock was taken over.
 void assert_repair_goes_on(uint16_t opcode) {
@@ -313,6 +338,7 @@ int main() {
         cmocka_unit_test_setup_teardown(a_chain_that_is_repeated_undoes_nothing, setup_one,
                                         teardown),
         TEST(a_lock_that_could_not_be_given_back_is_taken_up_again),
+        TEST(without_a_buffer_no_lock_stays_for_ever),
         TEST(a_repair_that_cannot_read_is_done_by_the_next),
         TEST(a_repair_that_cannot_write_is_done_by_the_next),
         TEST(a_lock_of_a_wrong_node_that_stays_is_an_error),

@@ -95,7 +95,7 @@ Task<int> Tree::lock_leaf(uint64_t key, Locked &leaf) {
 }
 
 Task<int> Tree::change(ds_tree_op &op) {
-    Locked leaf;
+    Locked leaf(*client_);
     if (int rc = co_await lock_leaf(op.key, leaf); rc < 0)
         co_return rc;
     Place place = btree::find(leaf.node(), op.key);
@@ -106,6 +106,7 @@ Task<int> Tree::change(ds_tree_op &op) {
         op.outcome = DS_EXECUTED;
         co_return there;
     }
+    op.outcome = DS_UNKNOWN;  // if there is no memory for one of the steps
     Entry entry{op.key, op.value};
     int rc;
     if (place)
@@ -150,13 +151,13 @@ Task<int> Tree::write_new(Pointer at, Room &room) {
 Task<int> Tree::split(Locked &left, Entry entry) {
     Node &node = left.node();
     const unsigned level = left.at.level();
+    Room right = rooms_.take(), journal = rooms_.take();
     pool::NodeAddress place;
     if (int rc = pool_.alloc_node(level, place, options_.timeout_ms); rc < 0) {
         co_await unlock(left);
         co_return rc;
     }
     Pointer at = Pointer::make(map_, level, place.addr, place.generation);
-    Room right = rooms_.take();
     Entries all = entries_of(node);
     all.insert(entry);
     const unsigned stay = division(all, node.head.body.last, entry.key);
@@ -181,7 +182,6 @@ Task<int> Tree::split(Locked &left, Entry entry) {
     node.head.body.sibling = at.word;
     node.head.body.version++;
     seal_head(node, left.addr);
-    Room journal = rooms_.take();
     make_journal(journal.node().journal(), node, left.addr, 0);
     Io io = this->io();
     io.write_line(left.addr, journal, journal_line).then();

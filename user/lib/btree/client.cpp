@@ -3,6 +3,7 @@
 
 #include <cerrno>
 #include <map>
+#include <new>
 
 #include "fabric/engine.hpp"
 #include "fabric/handles.hpp"
@@ -67,9 +68,12 @@ bool Client::made(LockWord word) const {
     return word.client() == self.client && word.incarnation() == self.incarnation;
 }
 
-void Client::abandon(LockWord word) {
+void Client::abandon(LockWord word) noexcept {
     std::lock_guard guard(lock_);
-    abandoned_.insert(word.word);
+    try {
+        abandoned_.insert(word.word);
+    } catch (const std::bad_alloc &) {
+    }
 }
 
 bool Client::is_abandoned(LockWord word) const {

@@ -175,7 +175,7 @@ Task<int> Tree::add_separator(const Behind &behind) {
         Pointer at;
         if (int rc = co_await find(behind.separator, behind.level, restarts > 0, at); rc < 0)
             co_return rc;
-        Locked parent;
+        Locked parent(*client_);
         int rc = co_await lock(at, parent);
         while (rc == 0 && parent.node().is_left_of(behind.separator))
             rc = co_await move_right(parent);
@@ -205,11 +205,11 @@ Task<int> Tree::add_separator(const Behind &behind) {
 // -EAGAIN: another client was faster.
 Task<int> Tree::grow(const Behind &behind) {
     const Pointer old = root_;
+    Room room = rooms_.take();
     pool::NodeAddress place;
     if (int rc = pool_.alloc_node(behind.level, place, options_.timeout_ms); rc < 0)
         co_return rc;
     Pointer at = Pointer::make(map_, behind.level, place.addr, place.generation);
-    Room room = rooms_.take();
     HeadBody body{};
     body.last = 1;
     body.tree = id_;

@@ -88,7 +88,7 @@ Task<int> Tree::load_level(Loading &loading, unsigned level, std::span<const ds_
 Task<int> Tree::link(Loading &loading, const ds_tree_entry &first, const Child &second,
                      Pointer root) {
     const Pointer old = root_;
-    Locked leaf;
+    Locked leaf(*client_);
     if (int rc = co_await lock(old, leaf); rc < 0)
         co_return rc;
     Node &node = leaf.node();

@@ -70,7 +70,7 @@ Task<int> Tree::read_node(Pointer at, Room &room) {
         if (same > damaged_after)
             co_return damaged(what.addr);
         if (lock.held() && now - holder.since >= options_.lease_ns) {
-            Locked locked;
+            Locked locked(*client_);
             if (int rc = co_await this->lock(at, locked); rc < 0)
                 co_return rc;
             if (int rc = co_await unlock(locked); rc < 0)
@@ -94,6 +94,7 @@ int Tree::may_take_over(LockWord word, const Sight &sight) {
 }
 
 Task<int> Tree::lock(Pointer at, Locked &locked) {
+    locked.let_go();
     locked.at = at;
     locked.addr = at.addr(map_);
     locked.doubtful = false;
@@ -106,17 +107,18 @@ Task<int> Tree::lock(Pointer at, Locked &locked) {
     for (unsigned tries = 0;; tries++) {
         const bool take_over = before.held();
         locked.word = client_->new_word(take_over ? LockWord::repair : LockWord::change);
+        locked.held = true;
         Io io = this->io();
         io.cas(locked.addr, before.word, locked.word.word).then().read(locked.addr, locked.room);
         co_await driver_.trip(io);
         const ds_result cas = io.result(0);
         bool mine = cas.status == 0 && cas.value == before.word;
         if (cas.status < 0) {
-            if (cas.outcome != DS_UNKNOWN)
+            locked.held = cas.outcome == DS_UNKNOWN;
+            if (!locked.held)
                 co_return cas.status;
             int held = co_await holds(locked);
-            if (held < 0)
-                client_->abandon(locked.word);
+            locked.held = held != 0;
             if (held < 0 || (held == 0 && driver_.now() >= end))
                 co_return cas.status;
             if (held == 0)
@@ -129,6 +131,7 @@ Task<int> Tree::lock(Pointer at, Locked &locked) {
             co_return co_await own(locked, io.result(1).status == 0, take_over);
         }
 
+        locked.held = false;
         driver_.counters.lock_retries++;
         sight.see(cas.value, driver_.now());
         if (driver_.now() >= end)
@@ -168,10 +171,8 @@ Task<int> Tree::own(Locked &locked, bool was_read, bool taken_over) {
         // Who holds the lock reads alone: what is torn now stays so.
         rc = verdict.passes() ? damaged(locked.addr) : -ESTALE;
     }
-    if (!repaired) {
-        client_->abandon(locked.word);
+    if (!repaired)
         co_return rc;
-    }
     int unlocked = co_await unlock(locked);
     co_return unlocked < 0 ? unlocked : rc;
 }
@@ -215,20 +216,19 @@ Task<int> Tree::commit(Locked &locked, Io &io) {
             break;
         for (size_t i = 0; i < io.size(); i++)
             locked.doubtful |= io.result(i).outcome != DS_NOT_EXECUTED;
-        if (rc == 0)
-            co_return -ESHUTDOWN;  // we were fenced, and live: somebody is wrong
-        int held = co_await holds(locked);
+        int held = rc == 0 ? 0 : co_await holds(locked);
         if (held == 0 && last.outcome == DS_UNKNOWN)
             break;
-        if (held == 0)
-            co_return -ESHUTDOWN;
-        if (held < 0 || !is_transient(rc) || driver_.now() >= end) {
-            client_->abandon(locked.word);
-            co_return rc;
+        if (held == 0) {
+            locked.held = false;
+            co_return -ESHUTDOWN;  // we were fenced, and live: somebody is wrong
         }
+        if (held < 0 || !is_transient(rc) || driver_.now() >= end)
+            co_return rc;
         co_await driver_.pause(1000 * us);
     }
-    locked.turn = Driver::Turn();
+    locked.held = false;
+    locked.let_go();
     co_return 0;
 }
 

@@ -46,11 +46,11 @@ Task<int> Tree::create() {
         co_return -EOPNOTSUPP;
     crash_point("tree.create");
 
+    Room room = rooms_.take();
     pool::NodeAddress place;
     if (rc = pool_.alloc_node(0, place, options_.timeout_ms); rc < 0)
         co_return rc;
     Pointer at = Pointer::make(map_, 0, place.addr, place.generation);
-    Room room = rooms_.take();
     HeadBody body{};
     body.last = 1;
     body.tree = id_;

@@ -21,6 +21,7 @@
 #include <set>
 #include <span>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include <ds/tree.h>
@@ -81,16 +82,29 @@ public:
     Task<int> check(ds_tree_defect_fn report, void *arg, ds_tree_stats &stats);
 
 private:
-    /// A node whose lock this client holds, as it is.
+    /// A node whose lock this client holds, as it is. A lock that was not given back, for
+    /// want of an answer or of memory, is abandoned with it.
     struct Locked {
+        explicit Locked(Client &of) : client(of) {}
+        Locked(const Locked &) = delete;
+        Locked &operator=(const Locked &) = delete;
+        ~Locked() { let_go(); }
+
+        void let_go() {
+            if (std::exchange(held, false))
+                client.abandon(word);
+            turn = Driver::Turn();
+        }
+        Node &node() const { return room.node(); }
+
+        Client &client;
         Pointer at;
         uint64_t addr = 0;
         LockWord word;
+        bool held = false;  // the word is in the node, or may be
         Driver::Turn turn;
         Room room;
         bool doubtful = false;  // a change of it may have happened, or not
-
-        Node &node() const { return room.node(); }
     };
     /// A node that its left neighbour knows and the level above perhaps does not.
     struct Behind {

@@ -197,7 +197,8 @@ struct ds_tree_op {
  * only briefly by those that follow.
  *
  * Return: 0 if all succeeded, else the status of the first in the array that did
- * not; -EINVAL, without running any: an opcode.
+ * not; -EINVAL, without running any: an opcode; -ENOMEM: those that had not ended have
+ * the status -ECANCELED.
  */
 int ds_tree_execute(struct ds_tree *tree, struct ds_tree_op *ops, size_t count, uint32_t depth);
 
