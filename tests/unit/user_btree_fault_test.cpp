@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Trees on the local fabric, in one process: servers that do not answer, and operations
 // of which the fabric does not know whether they happened.
+#include "btree/word.hpp"
 #include "user_btree.hpp"
 
 using namespace unit;
@@ -213,6 +214,27 @@ void a_lock_of_a_wrong_node_that_stays_is_an_error(void **) {
     ds_tree_close(quick);
 }
 
+// The holder is gone. Each call ends before a lease does, but knows what those before it saw.
+void a_lease_may_be_longer_than_a_call(void **) {
+    put(0, 100);
+    const auto dead = ds::btree::LockWord::make(ds::btree::LockWord::change, 5, 1, 9);
+    assert_int_equal(ds_cas(space, leaf_of(50), 0, dead.word, 0, nullptr), 0);
+    ds_tree_options options{};
+    options.size = sizeof(options);
+    options.lease_ms = 1000;
+    options.timeout_ms = 300;
+    ds_tree *quick;
+    assert_int_equal(ds_tree_open(space, 1, &options, &quick), 0);
+    faults->hurry = true;
+    int failed = 0;
+    while (failed < 10 && ds_tree_update(quick, 50, 1) == -ETIMEDOUT)
+        failed++;
+    faults->hurry = false;
+    assert_in_range(failed, 2, 4);
+    assert_int_equal(check().locked, 0);
+    ds_tree_close(quick);
+}
+
 void a_change_of_which_nobody_knows_is_reported_so(void **) {
     put(0, 100);
     ds_tree *quick = open_tree(1, 0, 30);
@@ -342,6 +364,7 @@ int main() {
         TEST(a_repair_that_cannot_read_is_done_by_the_next),
         TEST(a_repair_that_cannot_write_is_done_by_the_next),
         TEST(a_lock_of_a_wrong_node_that_stays_is_an_error),
+        TEST(a_lease_may_be_longer_than_a_call),
         TEST(a_change_of_which_nobody_knows_is_reported_so),
         TEST(a_split_that_cannot_be_finished_is_finished_later),
         TEST(a_silent_server_is_waited_for_once),

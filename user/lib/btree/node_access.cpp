@@ -44,7 +44,7 @@ int Tree::damaged(uint64_t addr) {
 Task<int> Tree::read_node(Pointer at, Room &room) {
     const Expected what = expected(at);
     const uint64_t end = deadline();
-    Sight holder, bytes;
+    Sight bytes;
     unsigned same = 0;
     for (unsigned tries = 0;; tries++) {
         Io io = this->io();
@@ -58,18 +58,18 @@ Task<int> Tree::read_node(Pointer at, Room &room) {
         if (!verdict.passes())
             co_return -ESTALE;
         driver_.counters.torn_retries++;
-        uint64_t now = driver_.now();
+        const uint64_t now = driver_.now();
+        const LockWord lock{room.node().head.lock};
+        const uint64_t since = sights_.see(what.addr, lock, now);
         if (now >= end)
             co_return -ETIMEDOUT;
 
-        LockWord lock{room.node().head.lock};
         uint64_t seen = verdict.line ? room.node().line(verdict.line).crc : room.node().head.crc;
         same = !lock.held() && bytes.what == seen ? same + 1 : 0;
         bytes.see(seen, now);
-        holder.see(lock.word, now);
         if (same > damaged_after)
             co_return damaged(what.addr);
-        if (lock.held() && now - holder.since >= options_.lease_ns) {
+        if (lock.held() && now - since >= options_.lease_ns) {
             Locked locked(*client_);
             if (int rc = co_await this->lock(at, locked); rc < 0)
                 co_return rc;
@@ -82,12 +82,12 @@ Task<int> Tree::read_node(Pointer at, Room &room) {
 }
 
 // 1: the holder is gone and the lock may be taken from @p word; 0: not now.
-int Tree::may_take_over(LockWord word, const Sight &sight) {
+int Tree::may_take_over(LockWord word, uint64_t since) {
     if (client_->is_abandoned(word))
         return 1;
     if (!word.held() || client_->made(word))  // ours: an operation that has not ended
         return 0;
-    if (driver_.now() - sight.since < options_.lease_ns)
+    if (driver_.now() - since < options_.lease_ns)
         return 0;
     int rc = pool_.fence({word.client(), word.incarnation()});
     return rc == 0 ? 1 : rc == -EBUSY || rc == -ETIMEDOUT ? 0 : rc;
@@ -102,7 +102,6 @@ Task<int> Tree::lock(Pointer at, Locked &locked) {
     if (!locked.room)
         locked.room = rooms_.take();
     const uint64_t end = deadline();
-    Sight sight;
     LockWord before;  // what the lock is taken from
     for (unsigned tries = 0;; tries++) {
         const bool take_over = before.held();
@@ -133,10 +132,10 @@ Task<int> Tree::lock(Pointer at, Locked &locked) {
 
         locked.held = false;
         driver_.counters.lock_retries++;
-        sight.see(cas.value, driver_.now());
+        uint64_t since = sights_.see(locked.addr, LockWord{cas.value}, driver_.now());
         if (driver_.now() >= end)
             co_return -ETIMEDOUT;
-        int may = may_take_over(LockWord{cas.value}, sight);
+        int may = may_take_over(LockWord{cas.value}, since);
         if (may < 0)
             co_return may;
         before.word = may ? cas.value : 0;

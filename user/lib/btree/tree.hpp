@@ -21,6 +21,7 @@
 #include <set>
 #include <span>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -125,6 +126,27 @@ private:
                 what = now_what, since = now;
         }
     };
+    /// Lock words that were seen held, by address. One call goes on with what another saw, so
+    /// that a lease may be longer than a call.
+    class Sights {
+    public:
+        /// Since when has @p word been there?
+        uint64_t see(uint64_t addr, LockWord word, uint64_t now) {
+            if (!word.held()) {
+                seen_.erase(addr);
+                return now;
+            }
+            if (seen_.size() >= most && !seen_.contains(addr))
+                seen_.clear();
+            Sight &sight = seen_[addr];
+            sight.see(word.word, now);
+            return sight.since;
+        }
+
+    private:
+        static constexpr size_t most = 4 * DS_TREE_MAX_DEPTH;
+        std::unordered_map<uint64_t, Sight> seen_;
+    };
 
     uint64_t deadline() const { return driver_.now() + options_.timeout_ms * 1'000'000ull; }
     Io io() const { return Io(client_->space()); }
@@ -136,7 +158,7 @@ private:
     Task<int> lock(Pointer at, Locked &locked);
     Task<int> own(Locked &locked, bool was_read, bool taken_over);
     Task<int> repair(Locked &locked);
-    int may_take_over(LockWord word, const Sight &sight);
+    int may_take_over(LockWord word, uint64_t since);
     Task<int> commit(Locked &locked, Io &io);
     Task<int> unlock(Locked &locked);
     Task<int> holds(const Locked &locked);
@@ -196,6 +218,7 @@ private:
     Pointer root_;
     uint64_t damaged_ = 0;
     std::set<Behind> behind_;
+    Sights sights_;
 };
 
 }  // namespace ds::btree
