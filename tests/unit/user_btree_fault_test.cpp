@@ -285,6 +285,49 @@ void a_split_that_cannot_be_finished_is_finished_later(void **) {
     ds_tree_close(other);
 }
 
+// Leaves of which the level above knows nothing, as a client leaves them that dies in a load.
+void a_scan_reads_each_leaf_once(void **) {
+    constexpr size_t keys = 4000, leaves = 110;
+    std::vector<ds_tree_entry> entries(keys), found(keys);
+    for (size_t i = 0; i < keys; i++)
+        entries[i] = {i, i};
+    faults->on_op = [](const ds_op &op) -> std::optional<End> {
+        if (op.opcode != DS_OP_CAS || op.addr != 0x10000400)
+            return std::nullopt;
+        return End{-EREMOTEIO, DS_NOT_EXECUTED, false};
+    };
+    ds_tree_load(tree, entries.data(), keys);
+    ds_tree_counts before = counters();
+    assert_int_equal(ds_tree_scan(tree, 0, UINT64_MAX, found.data(), keys), keys);
+    assert_in_range(counters().round_trips - before.round_trips, leaves / 2, 2 * leaves);
+    faults->on_op = nullptr;
+    for (size_t i = 0; i < keys; i++)
+        assert_int_equal(found[i].key, i);
+}
+
+// The leaf behind the one that has all that is wanted is on a server that does not answer.
+void a_scan_needs_no_leaf_behind_its_end(void **) {
+    auto server = [](uint64_t addr) { return (addr - 0x10000000) >> 24; };
+    put(0, 2000);
+    uint64_t key = 0, value;
+    for (uint64_t k = 0; k < 2000; k += 10)
+        assert_int_equal(ds_tree_get(tree, k, &value), 0);
+    while (server(leaf_of(key)) != 0 || server(leaf_of(key + 10)) != 1)
+        key += 10;
+    faults->hurry = true;
+    faults->on_op = [&](const ds_op &op) -> std::optional<End> {
+        if (server(op.addr) == 0)
+            return std::nullopt;
+        return End{-ENOTCONN, DS_NOT_EXECUTED, false};
+    };
+    ds_tree_entry found[2];
+    assert_int_equal(ds_tree_scan(tree, key, UINT64_MAX, found, 1), 1);
+    assert_int_equal(found[0].key, key);
+    assert_int_equal(ds_tree_scan(tree, key, UINT64_MAX, found, 2), -ENOTCONN);
+    faults->on_op = nullptr;
+    faults->hurry = false;
+}
+
 // What is asked of a server that does not answer fails in about the time of one
 // operation, however many there are; what is asked of others does not.
 void a_silent_server_is_waited_for_once(void **) {
@@ -367,6 +410,8 @@ int main() {
         TEST(a_lease_may_be_longer_than_a_call),
         TEST(a_change_of_which_nobody_knows_is_reported_so),
         TEST(a_split_that_cannot_be_finished_is_finished_later),
+        TEST(a_scan_reads_each_leaf_once),
+        TEST(a_scan_needs_no_leaf_behind_its_end),
         TEST(a_silent_server_is_waited_for_once),
         TEST(a_doubtful_atomic_is_not_silence),
     };

@@ -144,16 +144,13 @@ Task<int> Tree::check_level(Checking &checking, std::vector<Child> &nodes) {
     std::vector<Room> rooms;
     for (size_t begin = 0; begin < nodes.size(); begin += max_batch) {
         const size_t n = std::min(nodes.size() - begin, max_batch);
-        std::vector<Pointer> at;
+        const auto batch = std::span(nodes).subspan(begin, n);
         std::vector<int> status(n);
-        for (size_t i = 0; i < n; i++)
-            at.push_back(nodes[begin + i].at);
         while (rooms.size() < n)
             rooms.push_back(rooms_.take());
-        co_await read_nodes(at, std::span(rooms).first(n), status);
+        co_await read_nodes(batch, std::span(rooms).first(n), status);
         for (size_t i = 0; i < n; i++)
-            if (int rc = co_await check_node(checking, nodes[begin + i], rooms[i], status[i]);
-                rc < 0)
+            if (int rc = co_await check_node(checking, batch[i], rooms[i], status[i]); rc < 0)
                 co_return rc;
     }
     // What comes behind the last one that the level above knows.

@@ -45,17 +45,19 @@ struct Options {
 
 /// A scan on its way.
 struct Scan {
-    enum class Step { taken, finished, passed, hole, stale, overlap };
+    enum class Step { taken, finished, passed, hole, overlap };
 
     uint64_t next;  ///< the smallest key that is not read
     uint64_t last;
     std::span<ds_tree_entry> out;
     size_t count = 0;
-    bool joined = false;   ///< next is where a leaf ended
-    Pointer sibling = {};  ///< of the last leaf that was seen, all of it below next
+    bool joined = false;  ///< next is where a leaf ended
+    // Of the last leaf that was seen, all of it below next:
+    Pointer seen = {};
+    Pointer sibling = {};
     uint64_t sibling_low = 0;
 
-    Step take(const Node &node);
+    Step take(Pointer at, const Node &node);
 };
 
 class Tree {
@@ -148,6 +150,12 @@ private:
         std::unordered_map<uint64_t, Sight> seen_;
     };
 
+    /// A node, as the level above knows it.
+    struct Child {
+        uint64_t low;
+        Pointer at;
+    };
+
     uint64_t deadline() const { return driver_.now() + options_.timeout_ms * 1'000'000ull; }
     Io io() const { return Io(client_->space()); }
     Expected expected(Pointer at) const;
@@ -188,15 +196,13 @@ private:
 
     // scan.cpp
     Task<int> leaves_from(uint64_t key, uint64_t last, size_t most, bool fresh,
-                          std::vector<Pointer> &leaves);
-    Task<int> read_nodes(std::span<const Pointer> at, std::span<Room> rooms, std::span<int> status);
+                          std::vector<Child> &leaves);
+    int follow(const Scan &scan, std::vector<Child> &leaves);
+    Task<void> read_nodes(std::span<const Child> nodes, std::span<Room> rooms,
+                          std::span<int> status);
     Task<int> scan_batch(Scan &scan, bool fresh);
 
     // load.cpp
-    struct Child {
-        uint64_t low;
-        Pointer at;
-    };
     struct Loading;
     Task<int> load_level(Loading &loading, unsigned level, std::span<const ds_tree_entry> entries,
                          std::vector<Child> &made);
