@@ -296,8 +296,9 @@ void a_scan_reads_each_leaf_once(void **) {
             return std::nullopt;
         return End{-EREMOTEIO, DS_NOT_EXECUTED, false};
     };
-    ds_tree_load(tree, entries.data(), keys);
+    assert_int_equal(ds_tree_load(tree, entries.data(), keys), 0);
     ds_tree_counts before = counters();
+    assert_int_equal(before.unfinished, 1);
     assert_int_equal(ds_tree_scan(tree, 0, UINT64_MAX, found.data(), keys), keys);
     assert_in_range(counters().round_trips - before.round_trips, leaves / 2, 2 * leaves);
     faults->on_op = nullptr;

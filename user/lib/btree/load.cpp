@@ -85,11 +85,9 @@ Task<int> Tree::load_level(Loading &loading, unsigned level, std::span<const ds_
 }
 
 // Puts it into the tree, if that is still empty.
-Task<int> Tree::link(Loading &loading, const ds_tree_entry &first, const Child &second,
-                     Pointer root) {
-    const Pointer old = root_;
+Task<int> Tree::link(Loading &loading, const ds_tree_entry &first, const Child &second) {
     Locked leaf(*client_);
-    if (int rc = co_await lock(old, leaf); rc < 0)
+    if (int rc = co_await lock(root_, leaf); rc < 0)
         co_return rc;
     Node &node = leaf.node();
     if (!node.head.body.last || entries_of(node).count > 0) {
@@ -117,7 +115,16 @@ Task<int> Tree::link(Loading &loading, const ds_tree_entry &first, const Child &
     if (rc < 0)
         co_return rc;
     crash_point("tree.load.linked");
-    co_return co_await swing_root(old, root);
+    co_return 0;
+}
+
+// Tells the levels above, which are made, but if another client came by in between it has made
+// a root of its own.
+Task<int> Tree::link_above(Pointer old, Pointer root, std::span<const Child> leaves) {
+    int rc = co_await swing_root(old, root);
+    for (size_t i = 0; rc >= 0 && i < leaves.size(); i++)
+        rc = co_await add_separator({1, leaves[i].low, leaves[i].at.word});
+    co_return rc;
 }
 
 Task<int> Tree::load(std::span<const ds_tree_entry> entries) {
@@ -149,11 +156,13 @@ Task<int> Tree::load(std::span<const ds_tree_entry> entries) {
         if (int rc = co_await load_level(loading, height, children, level); rc < 0)
             co_return rc;
     }
-    int rc = co_await link(loading, entries[0], leaves[0], level[0].at);
-    // Another client came by in between and made a root of its own.
-    for (size_t i = 0; rc == 0 && i < leaves.size(); i++)
-        rc = co_await add_separator({1, leaves[i].low, leaves[i].at.word});
-    co_return rc < 0 ? rc : 0;
+    const Pointer old = root_;
+    if (int rc = co_await link(loading, entries[0], leaves[0]); rc < 0)
+        co_return rc;
+    // All is there, whatever becomes of the rest; others can finish it.
+    if (co_await link_above(old, level[0].at, leaves) < 0)
+        driver_.counters.unfinished++;
+    co_return 0;
 }
 
 }  // namespace ds::btree

@@ -206,7 +206,8 @@ private:
     struct Loading;
     Task<int> load_level(Loading &loading, unsigned level, std::span<const ds_tree_entry> entries,
                          std::vector<Child> &made);
-    Task<int> link(Loading &loading, const ds_tree_entry &first, const Child &second, Pointer root);
+    Task<int> link(Loading &loading, const ds_tree_entry &first, const Child &second);
+    Task<int> link_above(Pointer old, Pointer root, std::span<const Child> leaves);
 
     // check.cpp
     struct Checking;

@@ -236,9 +236,12 @@ int ds_tree_scan(struct ds_tree *tree, uint64_t first, uint64_t last, struct ds_
  * @entries: sorted, each key once
  * @count: their number
  *
- * Nodes are written as a whole, many a round trip. All of the keys appear at one
- * instant; if the call fails, none of them, and the nodes that it had taken from
- * the pool are lost to it.
+ * Nodes are written as a whole, many a round trip. All keys but the first appear at one
+ * instant, and the first right behind them: a client that dies in between leaves the tree
+ * without it. If the call fails there are none of them, unless it lost the server at that
+ * moment; the nodes that it had taken from the pool are lost to it. Once the keys are there
+ * the call succeeds, also if the levels above could not be told: then searches are slow until
+ * others have finished that.
  *
  * Return: 0, or -ENOTEMPTY: there are keys in the tree; -EINVAL: not sorted; -ENOSPC.
  */
@@ -305,7 +308,7 @@ int ds_tree_check(struct ds_tree *tree, ds_tree_defect_fn report, void *arg,
  * @splits: nodes split by this client
  * @helped: splits of others that this client finished
  * @recovered: nodes taken over from clients that were fenced
- * @unfinished: own splits that were left to others, for want of memory for example
+ * @unfinished: own splits, and loads, that were left to others, for want of memory for example
  * @cached_nodes: nodes in the cache now
  * @cached_bytes: bytes of them
  * @damaged: address of the node that the last -EBADMSG spoke of
