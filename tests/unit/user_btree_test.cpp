@@ -213,6 +213,29 @@ void threads_work_side_by_side(void **) {
     assert_int_equal(counters().recovered, 0);
 }
 
+// The last tree is closed while another one is opened.
+void who_opens_waits_for_who_closes(void **) {
+    ds_tree_close(tree);
+    for (unsigned i = 0; i < 500; i++) {
+        tree = open_tree(1);
+        std::atomic<bool> closing{false};
+        std::thread closer([&] {
+            closing = true;
+            ds_tree_close(tree);
+        });
+        while (!closing)
+            std::this_thread::yield();
+        for (unsigned spin = 0; spin < i % 100 * 40; spin++)
+            __asm__ volatile("");
+        ds_tree *mine = nullptr;
+        int rc = ds_tree_open(space, 1, nullptr, &mine);
+        closer.join();
+        ds_tree_close(mine);
+        assert_int_equal(rc, 0);
+    }
+    tree = open_tree(1);
+}
+
 // What one put costs, in round trips and operations.
 std::pair<uint64_t, uint64_t> cost_of_put(uint64_t key) {
     ds_tree_counts before = counters();
@@ -346,6 +369,7 @@ int main() {
         TEST(the_cache_keeps_its_budget),
         TEST(the_same_from_cpp),
         TEST(threads_work_side_by_side),
+        TEST(who_opens_waits_for_who_closes),
         TEST(a_split_costs_what_it_must),
         cmocka_unit_test_setup_teardown(a_full_pool_says_so_and_its_space_comes_back, setup_one,
                                         teardown),

@@ -2,6 +2,7 @@
 #include "btree/client.hpp"
 
 #include <cerrno>
+#include <condition_variable>
 #include <map>
 #include <new>
 
@@ -11,8 +12,8 @@
 namespace ds::btree {
 namespace {
 
-// The clients that there are, by fabric and space. Those of closed fabrics are
-// dropped when the next one comes.
+// The clients that there are, by fabric and space. One that is on its way out keeps its
+// place until it has left the pool: a fabric cannot join it twice.
 using Key = std::pair<std::weak_ptr<fabric::Engine>, uint32_t>;
 struct Before {
     bool operator()(const Key &a, const Key &b) const {
@@ -23,33 +24,54 @@ struct Before {
 };
 
 std::mutex clients_lock;
+std::condition_variable client_left;
 std::map<Key, std::weak_ptr<Client>, Before> clients;
 
 }  // namespace
 
 int Client::of(ds_space *space, bool format, uint32_t timeout_ms, std::shared_ptr<Client> &client) {
-    std::lock_guard guard(clients_lock);
-    std::erase_if(clients, [](auto &entry) { return entry.second.expired(); });
-    std::weak_ptr<Client> &known = clients[{space->engine, space->info.number}];
-    if (client = known.lock(); client)
-        return 0;
-
-    auto made = std::make_shared<Client>();
-    made->space_.reset(new ds_space{space->engine, {}, timeout_ms});
-    fabric::Fabric &fabric = space->engine->fabric();
-    int rc = fabric.open_space(space->info.number, DS_ACCESS_ALL, made->space_->info);
-    if (rc < 0)
-        return rc;
-    rc = pool::Pool::join(made->space(), made->pool_);
-    if (rc == -ENOENT && format) {
-        rc = pool::Pool::format(made->space());
-        if (rc == 0 || rc == -EEXIST)
-            rc = pool::Pool::join(made->space(), made->pool_);
+    const Key key{space->engine, space->info.number};
+    std::unique_ptr<Client, Leave> made;  // if that fails it leaves when the lock is free
+    std::unique_lock guard(clients_lock);
+    for (auto known = clients.find(key); known != clients.end(); known = clients.find(key)) {
+        if (client = known->second.lock(); client)
+            return 0;
+        client_left.wait(guard);
     }
-    if (rc < 0)
+    made.reset(new Client);
+    if (int rc = made->join(space, format, timeout_ms); rc < 0)
         return rc;
-    known = client = made;
+    std::weak_ptr<Client> &place = clients[key];
+    made->known_ = true;
+    client = std::move(made);
+    place = client;
     return 0;
+}
+
+int Client::join(ds_space *space, bool format, uint32_t timeout_ms) {
+    space_.reset(new ds_space{space->engine, {}, timeout_ms});
+    fabric::Fabric &fabric = space->engine->fabric();
+    if (int rc = fabric.open_space(space->info.number, DS_ACCESS_ALL, space_->info); rc < 0)
+        return rc;
+    int rc = pool::Pool::join(this->space(), pool_);
+    if (rc == -ENOENT && format) {
+        rc = pool::Pool::format(this->space());
+        if (rc == 0 || rc == -EEXIST)
+            rc = pool::Pool::join(this->space(), pool_);
+    }
+    return rc;
+}
+
+void Client::Leave::operator()(Client *client) const {
+    if (!client->known_) {
+        delete client;
+        return;
+    }
+    const Key key{client->space_->engine, client->space_->info.number};
+    delete client;
+    std::lock_guard guard(clients_lock);
+    clients.erase(key);
+    client_left.notify_all();
 }
 
 Map Client::map() const {

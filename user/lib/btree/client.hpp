@@ -44,6 +44,13 @@ private:
         void operator()(ds_space *space) const { ds_space_close(space); }
     };
 
+    struct Leave {
+        void operator()(Client *client) const;
+    };
+
+    int join(ds_space *space, bool format, uint32_t timeout_ms);
+
+    bool known_ = false;                      // of() gives it to others, too
     std::unique_ptr<ds_space, Close> space_;  // our own: callers may close theirs
     std::unique_ptr<pool::Pool> pool_;
     std::atomic<uint32_t> sequence_{0};
