@@ -67,7 +67,7 @@ void a_chain_stays_with_one_node(void **) {
 void a_chain_that_is_repeated_undoes_nothing(void **) {
     Other other;
     ds_tree *theirs = other.open(5000);
-    put(0, 420);
+    put(0, 840);  // the pool has a node at hand
     const uint64_t leaf = leaf_of(0);
     int cas = 0;
     bool broken = false;
@@ -85,7 +85,7 @@ void a_chain_that_is_repeated_undoes_nothing(void **) {
     assert_int_equal(ds_tree_put(tree, 5, 6), 0);
     faults->on_op = nullptr;
     assert_int_equal(cas, 3);
-    assert_int_equal(counters().splits, 1);
+    assert_int_equal(counters().splits, 2);
     uint64_t value = 0;
     assert_int_equal(ds_tree_get(tree, 410, &value), 0);
     assert_int_equal(value, 777);
@@ -114,6 +114,55 @@ void a_lock_that_could_not_be_given_back_is_taken_up_again(void **) {
     faults->on_op = nullptr;
     assert_int_equal(check().locked, 1);
     assert_int_equal(ds_tree_update(tree, 50, 4), 0);  // by another tree of this client
+    assert_int_equal(check().locked, 0);
+    ds_tree_close(quick);
+}
+
+// To get an extent may take long; others would take who holds a lock meanwhile for dead.
+void no_lock_is_held_while_the_pool_takes_an_extent(void **) {
+    ds_tree *quick = open_tree(1);
+    int taken = 0;
+    bool looking = false;
+    faults->on_op = [&](const ds_op &op) -> std::optional<End> {
+        const bool record = (op.addr & 0xffffff) >= 0xc000 && (op.addr & 0xffffff) < 0x10000;
+        if (record && op.opcode == DS_OP_CAS && !looking) {
+            looking = true;
+            assert_int_equal(check().locked, 0);
+            looking = false;
+            taken++;
+        }
+        return std::nullopt;
+    };
+    for (uint64_t key = 0; key < 100000; key += 10)
+        assert_int_equal(ds_tree_put(quick, key, key), 0);
+    faults->on_op = nullptr;
+    assert_true(taken > 10);
+    assert_int_equal(check().keys, 10000);
+    assert_int_equal(check().unfinished, 0);
+    ds_tree_close(quick);
+}
+
+// The server was away for a while. Who so left a lock there lives, and gives it back when the
+// server answers, whatever it does there.
+void a_lock_that_was_left_is_given_back(void **) {
+    put(0, 2000);
+    ds_tree *quick = open_tree(1, 0, 300);
+    bool locked = false;
+    faults->hurry = true;
+    faults->on_op = [&](const ds_op &op) -> std::optional<End> {
+        if (op.opcode == DS_OP_CAS && !locked)
+            return locked = true, std::nullopt;
+        if (!locked)
+            return std::nullopt;
+        return End{-ENOTCONN, DS_NOT_EXECUTED, false};
+    };
+    uint64_t value;
+    assert_int_equal(ds_tree_update(quick, 50, 3), -ENOTCONN);
+    faults->on_op = nullptr;
+    assert_int_equal(check().locked, 1);
+    for (uint64_t key = 0; key < 2000; key += 100)
+        assert_int_equal(ds_tree_get(quick, key, &value), 0);
+    faults->hurry = false;
     assert_int_equal(check().locked, 0);
     ds_tree_close(quick);
 }
@@ -404,6 +453,8 @@ int main() {
         cmocka_unit_test_setup_teardown(a_chain_that_is_repeated_undoes_nothing, setup_one,
                                         teardown),
         TEST(a_lock_that_could_not_be_given_back_is_taken_up_again),
+        TEST(no_lock_is_held_while_the_pool_takes_an_extent),
+        TEST(a_lock_that_was_left_is_given_back),
         TEST(without_a_buffer_no_lock_stays_for_ever),
         TEST(a_repair_that_cannot_read_is_done_by_the_next),
         TEST(a_repair_that_cannot_write_is_done_by_the_next),

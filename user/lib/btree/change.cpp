@@ -25,7 +25,7 @@ Task<void> Tree::run(ds_tree_op &op) {
         op.status = co_await get(op);
     else
         op.status = co_await change(op);
-    if (!behind_.empty())
+    if (!behind_.empty() || !left_.empty())
         co_await help();
 }
 
@@ -95,7 +95,19 @@ Task<int> Tree::lock_leaf(uint64_t key, Locked &leaf) {
 }
 
 Task<int> Tree::change(ds_tree_op &op) {
-    Locked leaf(*client_);
+    Spare spare(pool_, 0);
+    int rc = co_await change_leaf(op, spare);
+    if (rc != -EAGAIN || spare.has())
+        co_return rc;
+    op.outcome = DS_NOT_EXECUTED;
+    if (rc = spare.take(options_.timeout_ms); rc < 0)
+        co_return rc;
+    co_return co_await change_leaf(op, spare);
+}
+
+// -EAGAIN: nothing happened, it needs a spare node.
+Task<int> Tree::change_leaf(ds_tree_op &op, Spare &spare) {
+    Locked leaf(*this);
     if (int rc = co_await lock_leaf(op.key, leaf); rc < 0)
         co_return rc;
     Place place = btree::find(leaf.node(), op.key);
@@ -112,7 +124,7 @@ Task<int> Tree::change(ds_tree_op &op) {
     if (place)
         rc = co_await store(leaf, place, entry);
     else
-        rc = co_await insert(leaf, entry);
+        rc = co_await insert(leaf, entry, spare);
     op.outcome = rc == 0 ? DS_EXECUTED : leaf.doubtful ? DS_UNKNOWN : DS_NOT_EXECUTED;
     co_return rc;
 }
@@ -131,10 +143,10 @@ Task<int> Tree::store(Locked &locked, Place place, Entry entry) {
     co_return rc;
 }
 
-Task<int> Tree::insert(Locked &locked, Entry entry) {
+Task<int> Tree::insert(Locked &locked, Entry entry, Spare &spare) {
     if (Place place = find_free(locked.node()))
         co_return co_await store(locked, place, entry);
-    co_return co_await split(locked, entry);
+    co_return co_await split(locked, entry, spare);
 }
 
 Task<int> Tree::write_new(Pointer at, Room &room) {
@@ -148,15 +160,15 @@ Task<int> Tree::write_new(Pointer at, Room &room) {
 // head of the left node, which makes it visible; then the level above is told.
 // Two round trips also on one server: the second may be repeated, and by then others
 // may have changed the new node.
-Task<int> Tree::split(Locked &left, Entry entry) {
+Task<int> Tree::split(Locked &left, Entry entry, Spare &spare) {
     Node &node = left.node();
     const unsigned level = left.at.level();
     Room right = rooms_.take(), journal = rooms_.take();
-    pool::NodeAddress place;
-    if (int rc = pool_.alloc_node(level, place, options_.timeout_ms); rc < 0) {
-        co_await unlock(left);
-        co_return rc;
+    if (!spare.at_hand()) {
+        int rc = co_await unlock(left);
+        co_return rc < 0 ? rc : -EAGAIN;
     }
+    const pool::NodeAddress place = spare.place;
     Pointer at = Pointer::make(map_, level, place.addr, place.generation);
     Entries all = entries_of(node);
     all.insert(entry);
@@ -171,7 +183,6 @@ Task<int> Tree::split(Locked &left, Entry entry) {
         set(right.node(), place.addr, find_free(right.node()), all.list[i]);
 
     if (int rc = co_await write_new(at, right); rc < 0) {
-        pool_.free_node(level, place);
         co_await unlock(left);
         co_return rc;
     }
@@ -193,6 +204,7 @@ Task<int> Tree::split(Locked &left, Entry entry) {
         io.write_line(left.addr, left.room, journal_line).then();
         io.write_line(left.addr, left.room, free.line).then();
     }
+    spare.used();  // it may be in the tree from now on, whatever ends this task
     if (int rc = co_await commit(left, io); rc < 0) {
         if (!left.doubtful)
             pool_.free_node(level, place);

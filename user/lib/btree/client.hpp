@@ -33,8 +33,7 @@ public:
     bool made(LockWord word) const;
 
     /// Words of ours that stayed in a node because the server could not be reached, or
-    /// for want of memory. Whoever of us meets one may take the lock from it. If there is
-    /// no memory even for this, others have to wait for our end.
+    /// for want of memory. Whoever of us meets one may take the lock from it.
     void abandon(LockWord word) noexcept;
     bool is_abandoned(LockWord word) const;
     void reclaimed(LockWord word);

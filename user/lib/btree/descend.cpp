@@ -124,6 +124,7 @@ Task<void> Tree::help() {
         if (co_await finish_split(behind) < 0)
             driver_.counters.unfinished++;
     }
+    co_await give_back();
 }
 
 // Mostly the level above knows the node, and only our copy of it is old: so
@@ -161,6 +162,7 @@ Task<int> Tree::finish_split(const Behind &behind) {
 // when the one that the cache knows is not it; under its lock it is verified
 // that it is the one.
 Task<int> Tree::add_separator(const Behind &behind) {
+    Spare spare(pool_, behind.level);
     for (unsigned restarts = 0; restarts <= max_restarts; restarts++) {
         if (root_.level() < behind.level) {
             if (int rc = co_await read_root(); rc < 0)
@@ -175,7 +177,7 @@ Task<int> Tree::add_separator(const Behind &behind) {
         Pointer at;
         if (int rc = co_await find(behind.separator, behind.level, restarts > 0, at); rc < 0)
             co_return rc;
-        Locked parent(*client_);
+        Locked parent(*this);
         int rc = co_await lock(at, parent);
         while (rc == 0 && parent.node().is_left_of(behind.separator))
             rc = co_await move_right(parent);
@@ -196,7 +198,11 @@ Task<int> Tree::add_separator(const Behind &behind) {
             co_return same ? 0 : damaged(parent.addr);
         }
         Entry entry{behind.separator, behind.pointer};
-        co_return co_await insert(parent, entry);
+        rc = co_await insert(parent, entry, spare);
+        if (rc != -EAGAIN || spare.has())
+            co_return rc;
+        if (rc = spare.take(options_.timeout_ms); rc < 0)
+            co_return rc;
     }
     co_return -ESTALE;
 }

@@ -108,6 +108,9 @@ int Io::status() const {
 
 // ---- Driver ----
 
+Driver::Driver(ds_space *space, uint32_t timeout_ms)
+    : space_(space), timeout_ms_(timeout_ms), answers_(space->info.servers) {}
+
 uint64_t Driver::now() const {
     return space_->engine->fabric().now_ns();
 }
@@ -217,6 +220,7 @@ uint32_t Driver::server_of(uint64_t addr) const {
 // server is still there is not known by that.
 void Driver::note_silence(const ds_operation &op, int status, bool waited) {
     if (status == 0) {
+        answers_[server_of(op.addr)]++;
         if (!silent_.empty())
             silent_.erase(server_of(op.addr));
     } else if (waited && status != -ECANCELED && is_transient(status)) {

@@ -137,7 +137,7 @@ private:
 
 class Driver {
 public:
-    Driver(ds_space *space, uint32_t timeout_ms) : space_(space), timeout_ms_(timeout_ms) {}
+    Driver(ds_space *space, uint32_t timeout_ms);
 
     uint64_t now() const;
 
@@ -185,6 +185,9 @@ public:
     };
     Task<Turn> turn(uint64_t addr);
 
+    /// Operations of the server of @p addr that have succeeded.
+    uint64_t answers(uint64_t addr) const { return answers_[server_of(addr)]; }
+
     Counters counters;
 
 private:
@@ -214,7 +217,8 @@ private:
     std::multimap<uint64_t, std::coroutine_handle<>> pausing_;  // by time, ns
     std::unordered_map<uint64_t, std::deque<std::coroutine_handle<>>> turns_;
 
-    std::set<uint32_t> silent_;  // servers
+    std::set<uint32_t> silent_;      // servers
+    std::vector<uint64_t> answers_;  // by server
 
     // Kept, so that a round trip allocates nothing.
     std::vector<ds_operation> ops_;

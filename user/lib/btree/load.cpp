@@ -86,7 +86,7 @@ Task<int> Tree::load_level(Loading &loading, unsigned level, std::span<const ds_
 
 // Puts it into the tree, if that is still empty.
 Task<int> Tree::link(Loading &loading, const ds_tree_entry &first, const Child &second) {
-    Locked leaf(*client_);
+    Locked leaf(*this);
     if (int rc = co_await lock(root_, leaf); rc < 0)
         co_return rc;
     Node &node = leaf.node();

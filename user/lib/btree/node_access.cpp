@@ -2,6 +2,7 @@
 // One node: read it, lock it, change it; what dead clients left at it.
 #include <algorithm>
 #include <cerrno>
+#include <new>
 #include <utility>
 
 #include "abi/errors.hpp"
@@ -70,7 +71,7 @@ Task<int> Tree::read_node(Pointer at, Room &room) {
         if (same > damaged_after)
             co_return damaged(what.addr);
         if (lock.held() && now - since >= options_.lease_ns) {
-            Locked locked(*client_);
+            Locked locked(*this);
             if (int rc = co_await this->lock(at, locked); rc < 0)
                 co_return rc;
             if (int rc = co_await unlock(locked); rc < 0)
@@ -234,6 +235,33 @@ Task<int> Tree::commit(Locked &locked, Io &io) {
 Task<int> Tree::unlock(Locked &locked) {
     Io io = this->io();
     co_return co_await commit(locked, io);
+}
+
+// If there is no memory even for that, others have to wait for this client's end.
+void Tree::abandon(const Locked &locked) noexcept {
+    client_->abandon(locked.word);
+    try {
+        left_.push_back({locked.at, locked.word, driver_.answers(locked.addr)});
+    } catch (const std::bad_alloc &) {
+    }
+}
+
+// What was abandoned, once its server has answered again: others would take this client for
+// dead. It may have to be repaired.
+Task<void> Tree::give_back() {
+    std::vector<Left> lefts;
+    lefts.swap(left_);
+    for (Left &left : lefts) {
+        const uint64_t addr = left.at.addr(map_);
+        if (left.answers != driver_.answers(addr)) {
+            Locked locked(*this);
+            if (co_await lock(left.at, locked) == 0 && co_await unlock(locked) == 0)
+                client_->reclaimed(left.word);
+            left.answers = driver_.answers(addr);
+        }
+        if (client_->is_abandoned(left.word))
+            left_.push_back(left);
+    }
 }
 
 // From a locked node to its sibling, which must begin where the node ends.

@@ -77,7 +77,7 @@ public:
 
     /// Runs one operation; fills its status, outcome, and the value of a get.
     Task<void> run(ds_tree_op &op);
-    /// Finishes splits of others that it has met.
+    /// Finishes splits of others that it has met, and what was left of its own operations.
     Task<void> help();
 
     Task<int> scan(uint64_t first, uint64_t last, std::span<ds_tree_entry> out, size_t &count);
@@ -88,19 +88,19 @@ private:
     /// A node whose lock this client holds, as it is. A lock that was not given back, for
     /// want of an answer or of memory, is abandoned with it.
     struct Locked {
-        explicit Locked(Client &of) : client(of) {}
+        explicit Locked(Tree &of) : tree(of) {}
         Locked(const Locked &) = delete;
         Locked &operator=(const Locked &) = delete;
         ~Locked() { let_go(); }
 
         void let_go() {
             if (std::exchange(held, false))
-                client.abandon(word);
+                tree.abandon(*this);
             turn = Driver::Turn();
         }
         Node &node() const { return room.node(); }
 
-        Client &client;
+        Tree &tree;
         Pointer at;
         uint64_t addr = 0;
         LockWord word;
@@ -108,6 +108,29 @@ private:
         Driver::Turn turn;
         Room room;
         bool doubtful = false;  // a change of it may have happened, or not
+    };
+    /// A node for a split. To get one may take as long as a server does not answer, so no
+    /// lock is held meanwhile. It goes back to the pool if it is not used.
+    class Spare {
+    public:
+        Spare(pool::Pool &pool, unsigned level) : pool_(pool), level_(level) {}
+        Spare(const Spare &) = delete;
+        Spare &operator=(const Spare &) = delete;
+        ~Spare() {
+            if (has())
+                pool_.free_node(level_, place);
+        }
+
+        bool has() const { return place.addr; }
+        bool at_hand() { return has() || pool_.node_at_hand(level_, place); }
+        int take(uint32_t timeout_ms) { return pool_.alloc_node(level_, place, timeout_ms); }
+        void used() { place = {}; }
+
+        pool::NodeAddress place{};
+
+    private:
+        pool::Pool &pool_;
+        unsigned level_;
     };
     /// A node that its left neighbour knows and the level above perhaps does not.
     struct Behind {
@@ -118,6 +141,12 @@ private:
             return std::tie(level, separator, pointer) <
                    std::tie(other.level, other.separator, other.pointer);
         }
+    };
+    /// A lock that was not given back, and what answers() of its server was then.
+    struct Left {
+        Pointer at;
+        LockWord word;
+        uint64_t answers;
     };
     /// How long something has been seen as it is.
     struct Sight {
@@ -169,6 +198,8 @@ private:
     int may_take_over(LockWord word, uint64_t since);
     Task<int> commit(Locked &locked, Io &io);
     Task<int> unlock(Locked &locked);
+    void abandon(const Locked &locked) noexcept;
+    Task<void> give_back();
     Task<int> holds(const Locked &locked);
     Task<int> move_right(Locked &locked);
 
@@ -190,8 +221,9 @@ private:
     Task<int> read_leaf(uint64_t key, Room &room);
     Task<int> lock_leaf(uint64_t key, Locked &leaf);
     Task<int> store(Locked &locked, Place place, Entry entry);
-    Task<int> insert(Locked &locked, Entry entry);
-    Task<int> split(Locked &locked, Entry entry);
+    Task<int> change_leaf(ds_tree_op &op, Spare &spare);
+    Task<int> insert(Locked &locked, Entry entry, Spare &spare);
+    Task<int> split(Locked &locked, Entry entry, Spare &spare);
     Task<int> write_new(Pointer at, Room &room);
 
     // scan.cpp
@@ -226,6 +258,7 @@ private:
     uint64_t damaged_ = 0;
     std::set<Behind> behind_;
     Sights sights_;
+    std::vector<Left> left_;
 };
 
 }  // namespace ds::btree

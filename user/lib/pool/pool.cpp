@@ -218,6 +218,27 @@ int Pool::alloc_node(unsigned height, NodeAddress &node, uint32_t timeout_ms) {
     return take(region, number, timeout_ms, node);
 }
 
+bool Pool::node_at_hand(unsigned height, NodeAddress &node) {
+    Region &region = regions_[region_for(height)];
+    std::unique_lock guard(lock_, std::try_to_lock);
+    if (!guard)
+        return false;
+    if (!region.spare.empty()) {
+        node = region.spare.back();
+        region.spare.pop_back();
+        return true;
+    }
+    uint32_t server = region.turn;
+    for (uint32_t i = 1; i < servers() && region.full[server]; i++)
+        server = (server + 1) % servers();
+    const std::optional<Held> &held = region.held[server];
+    if (region.full[server] || !held || held->next == held->extent.nodes ||
+        take_from(region, region_for(height), server, node) < 0)
+        return false;
+    region.turn = (server + 1) % servers();
+    return true;
+}
+
 void Pool::free_node(unsigned height, NodeAddress node) {
     std::lock_guard guard(lock_);
     regions_[region_for(height)].spare.push_back(node);

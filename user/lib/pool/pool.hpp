@@ -65,6 +65,9 @@ public:
     /// when an extent is used up; what the last server that was passed over said.
     int alloc_node(unsigned height, NodeAddress &node, uint32_t timeout_ms = 0);
 
+    /// The same if it needs no access to a server and no wait: else false. Any thread.
+    bool node_at_hand(unsigned height, NodeAddress &node);
+
     /// Takes back a node that nothing was ever linked to.
     void free_node(unsigned height, NodeAddress node);
 

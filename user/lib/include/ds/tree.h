@@ -80,7 +80,10 @@ int ds_tree_list(struct ds_space *space, struct ds_tree_info *infos);
  * struct ds_tree_options - how to open a tree
  * @size: sizeof(struct ds_tree_options)
  * @lease_ms: how long a lock is seen held by the same holder before that is fenced; 0
- *	for 1000. It must be longer than a holder may be delayed while it is well
+ *	for 1000. It must be longer than a holder may be delayed while it is well. One that
+ *	has many operations under way waits with all of their locks for the slowest server, up
+ *	to @timeout_ms: if that is well below the leases of all others, no server makes it
+ *	look dead. One that lost a server gives back what it held there with a later operation
  * @timeout_ms: longest wait of one operation, and of each access while the tree is
  *	opened; 0 for what ds_space_set_timeout() said of the space
  * @reserved: 0
