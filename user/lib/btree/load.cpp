@@ -7,6 +7,7 @@
 // changed behind that, they are found quickly.
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "btree/tree.hpp"
 #include "fabric/crash_point.hpp"
@@ -109,11 +110,12 @@ Task<int> Tree::link(Loading &loading, const ds_tree_entry &first, const Child &
     io.write_line(leaf.addr, leaf.room, 0).then();
     io.write_line(leaf.addr, leaf.room, journal_line).then();
     io.write_line(leaf.addr, leaf.room, 1).then();
-    int rc = co_await commit(leaf, io);
-    if (rc == 0 || leaf.doubtful)
-        loading.taken.clear();  // they are in the tree, or may be
-    if (rc < 0)
+    auto linked = std::exchange(loading.taken, {});  // they may be in the tree from now on
+    if (int rc = co_await commit(leaf, io); rc < 0) {
+        if (!leaf.doubtful)
+            loading.taken = std::move(linked);
         co_return rc;
+    }
     crash_point("tree.load.linked");
     co_return 0;
 }
