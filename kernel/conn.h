@@ -78,7 +78,6 @@ struct ds_lane {
  * @mtu: path MTU in bytes, the same for all lanes; 0: not known
  * @urgent: lane for page faults and object-owner words
  * @peer: client: the peer that owns it
- * @knows: server: the last of the fenced clients that the other host was told of
  * @attaches: server: segments that the other host has attached
  * @stats: counters of the other host
  * @own_stats: @stats of a server
@@ -113,7 +112,6 @@ struct ds_conn {
 	u32			mtu;
 	struct ds_lane		urgent;
 	struct ds_peer		*peer;
-	u64			knows;
 	atomic_t		attaches;
 	struct ds_stats		*stats;
 	struct ds_stats		own_stats;

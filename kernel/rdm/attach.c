@@ -132,13 +132,14 @@ static void ds_attach_tell(struct ds_attach *a, struct ds_conn *conn, u32 timeou
  * One request for keys from chunk @first on; @out has room for DS_MSG_MAX_PAYLOAD.
  * @given: set if the node may have given the keys.
  */
-static int ds_attach_ask(struct ds_attach *a, struct ds_conn *conn, u32 first, u32 timeout_ms,
-			 struct ds_seg_keys *out, bool *given)
+static int ds_attach_ask(struct ds_attach *a, struct ds_conn *conn, u32 first, u64 knows,
+			 u32 timeout_ms, struct ds_seg_keys *out, bool *given)
 {
 	struct ds_seg_req req = {
 		.verb		= cpu_to_le32(DS_SEG_ATTACH),
 		.first		= cpu_to_le32(first),
 		.segment	= cpu_to_le64(a->segment),
+		.knows		= cpu_to_le64(knows),
 	};
 	u32 length = DS_MSG_MAX_PAYLOAD;
 	int ret, status = 0;
@@ -216,9 +217,8 @@ static int ds_keyset_add(struct ds_keyset *keys, const struct ds_seg_keys *part)
 }
 
 static struct ds_keyset *ds_attach_fetch(struct ds_attach *a, struct ds_conn *conn,
-					 u64 max_length, u32 timeout_ms)
+					 u64 max_length, u64 knows, u64 deadline)
 {
-	u64 deadline = ktime_get_ns() + (u64)timeout_ms * NSEC_PER_MSEC;
 	struct ds_keyset *keys = NULL;
 	struct ds_seg_keys *part;
 	bool given = false;
@@ -231,8 +231,8 @@ static struct ds_keyset *ds_attach_fetch(struct ds_attach *a, struct ds_conn *co
 	do {
 		s64 left = deadline - ktime_get_ns();
 
-		ret = left > 0 ? ds_attach_ask(a, conn, next, left / NSEC_PER_MSEC + 1, part,
-					       &given) : -ETIMEDOUT;
+		ret = left > 0 ? ds_attach_ask(a, conn, next, knows, left / NSEC_PER_MSEC + 1,
+					       part, &given) : -ETIMEDOUT;
 		if (ret)
 			break;
 		if (!keys) {
@@ -257,13 +257,14 @@ static struct ds_keyset *ds_attach_fetch(struct ds_attach *a, struct ds_conn *co
 	return ret ? ERR_PTR(ret) : keys;
 }
 
-int ds_attach_up(struct ds_attach *a, struct ds_conn *conn, u64 max_length, u32 timeout_ms)
+int ds_attach_up(struct ds_attach *a, struct ds_conn *conn, u64 max_length, u64 knows,
+		 u64 deadline)
 {
 	struct ds_keyset *keys;
 
 	if (a->incarnation && a->incarnation != conn->hs.peer.incarnation)
 		return -ENODATA;	/* the number may stand for another segment now */
-	keys = ds_attach_fetch(a, conn, max_length, timeout_ms);
+	keys = ds_attach_fetch(a, conn, max_length, knows, deadline);
 	if (IS_ERR(keys))
 		return PTR_ERR(keys);
 	if (READ_ONCE(conn->state) != DS_CONN_UP) {

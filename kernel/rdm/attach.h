@@ -75,9 +75,13 @@ struct ds_attach {
 struct ds_keyset *ds_keyset_get(struct ds_space *space, u32 server, u32 *node, int *err);
 void ds_keyset_put(struct ds_keyset *keys);
 
-/* For space.c, under ds_space.lock. @max_length: bytes of a server. */
+/*
+ * For space.c, under ds_space.lock. @max_length: bytes of a server. @knows: of
+ * ds_fence_catch_up(). @deadline: ktime ns.
+ */
 struct ds_attach *ds_attach_create(u32 node, u64 segment);
-int ds_attach_up(struct ds_attach *a, struct ds_conn *conn, u64 max_length, u32 timeout_ms);
+int ds_attach_up(struct ds_attach *a, struct ds_conn *conn, u64 max_length, u64 knows,
+		 u64 deadline);
 void ds_attach_down(struct ds_attach *a, u32 state);	/* waits for chains in flight */
 void ds_attach_release(struct ds_attach *a);		/* tells the node, frees it */
 

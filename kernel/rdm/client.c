@@ -138,14 +138,15 @@ void ds_client_end(struct ds_client *client)
 	ds_client_leave(client);
 }
 
-/* One of the space that is not ended, with a reference. */
-static struct ds_client *ds_client_of(const struct ds_space *space)
+/* One of the space, or if there is none of the domain, that is not ended, with a reference. */
+static struct ds_client *ds_client_of(const struct ds_space *space, const struct ds_domain *domain)
 {
 	struct ds_client *client, *found = NULL;
 
 	spin_lock(&ds_clients_lock);
 	list_for_each_entry(client, &ds_clients, link) {
-		if (client->space == space && !client->ended) {
+		if (!client->ended &&
+		    (space ? client->space == space : client->space->domain == domain)) {
 			ds_client_get(client);
 			found = client;
 			break;
@@ -155,14 +156,24 @@ static struct ds_client *ds_client_of(const struct ds_space *space)
 	return found;
 }
 
-void ds_clients_end(const struct ds_space *space)
+static void ds_clients_end_all(const struct ds_space *space, const struct ds_domain *domain)
 {
 	struct ds_client *client;
 
-	while ((client = ds_client_of(space))) {
+	while ((client = ds_client_of(space, domain))) {
 		ds_client_end(client);
 		ds_client_put(client);
 	}
+}
+
+void ds_clients_end(const struct ds_space *space)
+{
+	ds_clients_end_all(space, NULL);
+}
+
+void ds_clients_end_of(const struct ds_domain *domain)
+{
+	ds_clients_end_all(NULL, domain);
 }
 
 int ds_client_wait_gone(struct ds_client *client, u32 timeout_ms)

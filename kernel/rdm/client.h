@@ -12,6 +12,7 @@
 #include <linux/types.h>
 
 struct ds_client;
+struct ds_domain;
 struct ds_space;
 
 #define DS_CLIENT_TOKEN_BITS	48
@@ -43,8 +44,9 @@ void ds_client_leave(struct ds_client *client);
 /* No chain begins any more. Context: process. */
 void ds_client_end(struct ds_client *client);
 
-/* End all clients of @space, or of all spaces. Context: process. */
+/* End all clients of @space, or of all spaces of @domain. Context: process. */
 void ds_clients_end(const struct ds_space *space);
+void ds_clients_end_of(const struct ds_domain *domain);
 
 /**
  * ds_client_wait_gone - wait until an ended client is gone

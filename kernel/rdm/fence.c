@@ -77,7 +77,6 @@ static int ds_fence_error(int status)
 	switch (status) {
 	case 0:
 	case -EACCES:
-	case -EDQUOT:
 	case -ETIMEDOUT:
 		return status;
 	case -EEXIST:
@@ -126,46 +125,31 @@ int ds_fence(struct ds_space *space, u32 node, u64 token, u32 flags, u32 timeout
 	return ret;
 }
 
-/* One answer; @fenced has room for it. */
-static int ds_fence_ask_missed(struct ds_conn *conn, const struct ds_fence_req *req,
-			       struct ds_fenced *fenced, u32 timeout_ms)
+int ds_fence_catch_up(struct ds_conn *conn, u64 segment, u32 timeout_ms, u64 *last)
 {
+	struct ds_fence_req req = {
+		.verb		= cpu_to_le32(DS_FENCE_MISSED),
+		.segment	= cpu_to_le64(segment),
+	};
 	u32 length = DS_MSG_MAX_PAYLOAD;
+	struct ds_fenced *fenced;
 	int ret, status;
 
-	ret = ds_msg_request(conn, DS_SERVICE_FENCE, req, sizeof(*req), fenced, &length, &status,
+	fenced = kmalloc(DS_MSG_MAX_PAYLOAD, GFP_KERNEL);
+	if (!fenced)
+		return -ENOMEM;
+	ret = ds_msg_request(conn, DS_SERVICE_FENCE, &req, sizeof(req), fenced, &length, &status,
 			     timeout_ms, NULL);
 	if (!ret && (status || length < sizeof(*fenced) ||
 		     le32_to_cpu(fenced->count) > DS_FENCED_MAX ||
 		     length != struct_size(fenced, tokens, le32_to_cpu(fenced->count))))
 		ret = -EPROTO;
-	return ret;
-}
-
-int ds_fence_catch_up(struct ds_conn *conn, u64 segment, u32 timeout_ms)
-{
-	u32 left = DS_FENCED_KEPT / DS_FENCED_MAX + 1;
-	struct ds_fence_req req = {
-		.verb		= cpu_to_le32(DS_FENCE_MISSED),
-		.segment	= cpu_to_le64(segment),
-	};
-	struct ds_fenced *fenced;
-	bool more;
-	int ret;
-
-	fenced = kmalloc(DS_MSG_MAX_PAYLOAD, GFP_KERNEL);
-	if (!fenced)
-		return -ENOMEM;
-	do {
-		ret = ds_fence_ask_missed(conn, &req, fenced, timeout_ms);
-		if (ret)
-			break;
+	if (!ret) {
 		ds_fenced_learn(conn, fenced);
-		req.token = fenced->last;
-		more = fenced->more;
-	} while (more && --left);
+		*last = le64_to_cpu(fenced->last);
+	}
 	kfree(fenced);
-	return ret ?: more ? -EPROTO : 0;
+	return ret;
 }
 
 /* ---- the memory server ---- */
@@ -213,6 +197,7 @@ static int ds_fence_by_conn(const struct ds_fence *fence, struct ds_conn *conn, 
 static void ds_fence_work(struct work_struct *work)
 {
 	struct ds_fence *fence = container_of(work, struct ds_fence, work);
+	bool look = fence->req.flags & cpu_to_le32(DS_FENCE_IF_GONE);
 	struct ds_fence_match match = { .fence = fence };
 	struct ds_fenced_client *client;
 	bool told = false;
@@ -229,7 +214,7 @@ static void ds_fence_work(struct work_struct *work)
 		ret = ds_fence_by_conn(fence, conn, &told);
 		ds_conn_put(conn);
 	}
-	ds_fenced_done(client, told ? DS_FENCED_TOLD : ret ? DS_FENCED_FAILED : DS_FENCED_MISSED);
+	ret = ds_fenced_done(fence->conn, client, look, told, ret);
 respond:
 	ds_msg_respond(fence->conn, DS_SERVICE_FENCE, fence->seq, ret, NULL, 0);
 	ds_conn_put(fence->conn);
@@ -309,7 +294,10 @@ static int ds_fence_serve_client(const struct ds_fence_req *req, struct ds_conn 
 		return -EPERM;
 	client = ds_client_find(le64_to_cpu(req->token));
 	if (client) {
-		ret = ds_fence_client(req, client, conn->hs.peer.node);
+		/* The server's number is what it says; its domain is proved. */
+		ret = -EACCES;
+		if (ds_client_space(client)->domain == conn->domain)
+			ret = ds_fence_client(req, client, conn->hs.peer.node);
 		ds_client_put(client);
 	}
 	if (!ret && READ_ONCE(conn->state) != DS_CONN_UP)
@@ -323,7 +311,7 @@ static int ds_fence_serve(void *ctx, const struct ds_msg *msg, void *reply, u32 
 
 	if (msg->length != sizeof(*req) || memchr_inv(req->reserved, 0, sizeof(req->reserved)) ||
 	    le32_to_cpu(req->flags) & ~DS_FENCE_IF_GONE ||
-	    (!req->token && le32_to_cpu(req->verb) != DS_FENCE_MISSED))
+	    !req->token == (le32_to_cpu(req->verb) != DS_FENCE_MISSED))
 		return -EINVAL;
 	switch (le32_to_cpu(req->verb)) {
 	case DS_FENCE_NODE:
@@ -333,7 +321,7 @@ static int ds_fence_serve(void *ctx, const struct ds_msg *msg, void *reply, u32 
 	case DS_FENCE_MISSED:
 		if (!msg->conn->server)
 			return -EPERM;
-		return ds_fenced_tell(msg->conn, le64_to_cpu(req->token), reply, reply_length);
+		return ds_fenced_tell(msg->conn, reply, reply_length);
 	default:
 		return -EOPNOTSUPP;
 	}

@@ -24,10 +24,11 @@ int ds_fence(struct ds_space *space, u32 node, u64 token, u32 flags, u32 timeout
  * ds_fence_catch_up - end the clients of this host that were fenced while the server
  * behind @conn could not ask for it
  * @segment: that is going to be attached
+ * @last: for ds_attach_up()
  *
  * Context: process, killable. Return: 0, -ENOMEM, -EPROTO, or as ds_msg_request()
  */
-int ds_fence_catch_up(struct ds_conn *conn, u64 segment, u32 timeout_ms);
+int ds_fence_catch_up(struct ds_conn *conn, u64 segment, u32 timeout_ms, u64 *last);
 
 int ds_fence_init(void);
 void ds_fence_exit(void);

@@ -12,28 +12,31 @@
 struct ds_conn;
 struct ds_fenced_client;
 
-/* How a fence ended. */
-enum ds_fenced_end {
-	DS_FENCED_TOLD,		/* the node knows */
-	DS_FENCED_MISSED,	/* it does not, and is to be told when it comes */
-	DS_FENCED_FAILED,	/* it does not, and nobody counts on it */
-};
-
 /**
- * ds_fenced_begin - remember a client that is being fenced
+ * ds_fenced_begin - remember a client that is being fenced or looked for
  * @by: who asks for it
  * @req: the request, which names the client
  *
- * Return: for ds_fenced_done(); or an ERR_PTR: -ENOMEM, -EDQUOT: too many are remembered
+ * Return: for ds_fenced_done(), or ERR_PTR(-ENOMEM)
  */
 struct ds_fenced_client *ds_fenced_begin(const struct ds_conn *by, const struct ds_fence_req *req);
-void ds_fenced_done(struct ds_fenced_client *client, enum ds_fenced_end end);
 
-/* Answer DS_FENCE_MISSED of a server's connection: those with numbers above @after. Return: 0 */
-int ds_fenced_tell(struct ds_conn *conn, u64 after, void *reply, u32 *reply_length);
+/**
+ * ds_fenced_done - what was begun is at its end
+ * @look: nobody was fenced
+ * @told: the client's node has answered; else it is to be told when it comes
+ * @ret: 0, or why it has failed
+ *
+ * Return: what to answer: @ret, or -EEXIST of a look if the node has attached meanwhile
+ */
+int ds_fenced_done(const struct ds_conn *by, struct ds_fenced_client *client, bool look, bool told,
+		   int ret);
 
-/* The host behind @conn has ended those that it was told of by this connection. */
-void ds_fenced_forget(struct ds_conn *conn);
+/* Answer DS_FENCE_MISSED of a server's connection. Return: 0 */
+int ds_fenced_tell(const struct ds_conn *conn, void *reply, u32 *reply_length);
+
+/* The host behind @conn has ended those that it was told of, up to @last of an answer. */
+void ds_fenced_forget(const struct ds_conn *conn, u64 last);
 
 /* The client's node: end those in the answer of a server. */
 void ds_fenced_learn(const struct ds_conn *conn, const struct ds_fenced *fenced);

@@ -148,11 +148,11 @@ err:
 	return ERR_CAST(reg);
 }
 
-static int ds_grant_keys(struct ds_segment *seg, struct ds_conn *conn, u32 first,
-			 struct ds_seg_keys *out, u32 *out_length)
+static int ds_grant_keys(struct ds_segment *seg, struct ds_conn *conn,
+			 const struct ds_seg_req *req, struct ds_seg_keys *out, u32 *out_length)
 {
+	u32 first = le32_to_cpu(req->first), count, i;
 	struct ds_attacher *a;
-	u32 i, count;
 
 	lockdep_assert_held(&seg->lock);
 	if (seg->dead)
@@ -166,7 +166,7 @@ static int ds_grant_keys(struct ds_segment *seg, struct ds_conn *conn, u32 first
 		return -EINVAL;
 	if (!first) {
 		a->uses++;
-		ds_fenced_forget(conn);
+		ds_fenced_forget(conn, le64_to_cpu(req->knows));
 	}
 	count = min_t(u32, a->reg->chunks - first, DS_SEG_KEYS_MAX);
 	memset(out, 0, sizeof(*out));
@@ -203,8 +203,7 @@ int ds_grant_serve(void *ctx, const struct ds_msg *msg, void *reply, u32 *reply_
 	mutex_lock(&seg->lock);
 	switch (le32_to_cpu(req->verb)) {
 	case DS_SEG_ATTACH:
-		ret = ds_grant_keys(seg, msg->conn, le32_to_cpu(req->first), reply,
-				    reply_length);
+		ret = ds_grant_keys(seg, msg->conn, req, reply, reply_length);
 		break;
 	case DS_SEG_DETACH:
 		a = ds_attacher_find(seg, msg->conn);

@@ -321,11 +321,12 @@ static int ds_space_slot_free(struct ds_space *space, u32 server, struct netlink
 static int ds_space_ask(struct ds_space *space, struct ds_attach *a, struct ds_conn *conn,
 			u32 timeout_ms)
 {
+	u64 deadline = ktime_get_ns() + (u64)timeout_ms * NSEC_PER_MSEC, knows;
 	int ret;
 
 	ds_space_begin(space, conn);
-	ret = ds_fence_catch_up(conn, a->segment, timeout_ms);
-	return ret ?: ds_attach_up(a, conn, 1ull << space->layout.server_shift, timeout_ms);
+	ret = ds_fence_catch_up(conn, a->segment, timeout_ms, &knows);
+	return ret ?: ds_attach_up(a, conn, 1ull << space->layout.server_shift, knows, deadline);
 }
 
 static int ds_space_fill_slot(struct ds_space *space, u32 server, struct ds_conn *conn,

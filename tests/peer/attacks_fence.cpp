@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstring>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <ds/ioctl.h>
@@ -41,22 +42,26 @@ void is(const std::string &what, int status, int wanted) {
 }
 
 // What the server says of clients of this node that were fenced.
-std::vector<std::uint64_t> missed(Client &client) {
+struct Missed {
     std::vector<std::uint64_t> tokens;
-    ds_fenced head = {};
-    do {
-        ds_fence_req req = fence_of(DS_FENCE_MISSED, 0, head.last);
-        Reply reply = client.request(DS_SERVICE_FENCE, bytes_of(req));
-        is("MISSED", reply.status, 0);
-        head = struct_of<ds_fenced>(reply.payload);
-        expect(reply.payload.size() == sizeof(head) + head.count * sizeof(std::uint64_t),
-               "the answer to MISSED has a strange length");
-        expect(!head.more || head.count == DS_FENCED_MAX, "there are more, and there is room");
-        std::size_t before = tokens.size();
-        tokens.resize(before + head.count);
-        std::memcpy(&tokens[before], reply.payload.data() + sizeof(head), head.count * 8);
-    } while (head.more);
-    return tokens;
+    bool all;
+    std::uint64_t last;
+};
+
+Missed missed(Client &client) {
+    Reply reply = client.request(DS_SERVICE_FENCE, bytes_of(fence_of(DS_FENCE_MISSED, 0, 0)));
+    is("MISSED", reply.status, 0);
+    auto head = struct_of<ds_fenced>(reply.payload);
+    expect(reply.payload.size() == sizeof(head) + head.count * sizeof(std::uint64_t),
+           "the answer to MISSED has a strange length");
+    std::vector<std::uint64_t> tokens(head.count);
+    std::memcpy(tokens.data(), reply.payload.data() + sizeof(head), head.count * 8);
+    return {tokens, head.all != 0, head.last};
+}
+
+bool nothing_missed(Client &client) {
+    Missed m = missed(client);
+    return m.tokens.empty() && !m.all;
 }
 
 void malformed(const Target &t) {
@@ -87,6 +92,7 @@ void malformed(const Target &t) {
     is("unknown verb", status_of(client, bad), -EOPNOTSUPP);
     is("CLIENT from who connected", status_of(client, fence_of(DS_FENCE_CLIENT, 0)), -EPERM);
     is("CLIENT with a node", status_of(client, fence_of(DS_FENCE_CLIENT, 1)), -EINVAL);
+    is("MISSED with a client", status_of(client, fence_of(DS_FENCE_MISSED, 0)), -EINVAL);
     for (std::size_t size : {0, 31, 33, 4000})
         is(std::to_string(size) + " bytes",
            client.request(DS_SERVICE_FENCE, Bytes(size)).status, -EINVAL);
@@ -102,7 +108,7 @@ void silent(const Target &t) {
     Client victim = t.second_client();
     victim.open();
     Keys keys = victim.attach(Target::scratch);
-    expect(missed(victim).empty(), "there was something to miss");
+    expect(nothing_missed(victim), "there was something to miss");
 
     is("a fence", status_of(fencer, fence_of(DS_FENCE_NODE, victim.self().host.node)), 0);
     auto asked = victim.receive();
@@ -113,13 +119,17 @@ void silent(const Target &t) {
 
     Client again = t.second_client();
     again.open();
-    expect(missed(again) == std::vector{token}, "it was not told what it has missed");
-    expect(missed(again) == std::vector{token}, "it was told once only, and might have lost that");
-    again.attach(Target::scratch);
-    expect(missed(again).empty(), "it was told again after it had attached");
+    const std::vector wanted{token};
+    const Missed first = missed(again);
+    expect(first.tokens == wanted && !first.all, "it was not told what it has missed");
+    expect(missed(again).tokens == wanted, "it was told once only, and might have lost that");
+    again.attach(Target::scratch, 0, first.last - 1);
+    expect(missed(again).tokens == wanted, "it was not told again of what it does not know");
+    again.attach(Target::scratch, 0, first.last);
+    expect(nothing_missed(again), "it was told again after it had attached");
     Client other = t.client();
     other.open();
-    expect(missed(other).empty(), "another node was told");
+    expect(nothing_missed(other), "another node was told");
 }
 
 // Who was not there when it happened is told as well.
@@ -134,44 +144,84 @@ void absent(const Target &t) {
     req.token = token + 2;
     is("to look whether it is gone", status_of(fencer, req), 0);
     victim.open();
-    expect(missed(victim) == std::vector{token + 1, token + 2}, "it was not told");
-    victim.attach(Target::scratch);
+    const Missed told = missed(victim);
+    expect(told.tokens == std::vector{token + 1, token + 2}, "it was not told");
+    victim.attach(Target::scratch, 0, told.last);
 }
 
-// Clients are made up until the server remembers no more: nobody else is hurt.
+// Who only looks ends nobody, nor does who attaches meanwhile escape a fence.
+void looked_for(const Target &t) {
+    Client looker = t.client();
+    looker.open();
+    looker.attach(Target::scratch);
+    Client victim = t.second_client();
+    victim.open();
+    victim.attach(Target::scratch);
+    ds_fence_req look = fence_of(DS_FENCE_NODE, victim.self().host.node, token + 3);
+    look.flags = DS_FENCE_IF_GONE;
+    int found = 0;
+    std::thread looking([&] { found = status_of(looker, look); });
+    auto asked = victim.receive();
+    Missed m = missed(victim);
+    victim.attach(Target::scratch, 0, m.last);
+    looking.join();
+    expect(asked && asked->hdr.service == DS_SERVICE_FENCE, "its node was not asked");
+    expect(m.tokens.empty() && !m.all, "it was told that a client was fenced");
+    is("the look", found, -EEXIST);
+    expect(nothing_missed(victim), "it was told afterwards");
+}
+
+// Clients are made up without end: only their own node is hurt, and only until it knows.
 void made_up(const Target &t) {
-    constexpr std::uint64_t first = 1ull << 32;
     Client fencer = t.client();
     fencer.open();
     fencer.attach(Target::scratch);
     Client victim = t.second_client();
     const std::uint32_t node = victim.self().host.node;
-    std::uint64_t next = first;
-    int status;
-    while (!(status = status_of(fencer, fence_of(DS_FENCE_NODE, node, next))))
-        next++;
-    is("one too many", status, -EDQUOT);
-    expect(next - first > DS_FENCED_KEPT / 2 - 50 && next - first <= DS_FENCED_KEPT / 2,
-           std::to_string(next - first) + " were remembered");
-    is("one that is there", status_of(fencer, fence_of(DS_FENCE_NODE, node, first)), 0);
+    const std::uint64_t first = 1ull << 32;
+    auto fence = [&](std::uint32_t of, std::uint64_t n) {
+        is("a fence", status_of(fencer, fence_of(DS_FENCE_NODE, of, first + n)), 0);
+    };
+    for (unsigned n = 0; n < 2 * DS_FENCED_MAX; n++)
+        fence(nobody, n);
+    for (unsigned n = 0; n < DS_FENCED_MAX; n++)
+        fence(node, n);
+    fence(node, 0);  // once more
 
     victim.open();
-    victim.attach(Target::scratch);
-    is("one of another host", status_of(victim, fence_of(DS_FENCE_NODE, nobody, next)), 0);
-    auto told = missed(victim);
-    expect(told.size() == next - first && told.front() == first && told.back() == next - 1,
-           "it was told of " + std::to_string(told.size()) + " clients");
-    victim.detach(Target::scratch);
-    victim.attach(Target::scratch);
-    expect(missed(victim).empty(), "it was told again after it had attached");
-    is("one more", status_of(fencer, fence_of(DS_FENCE_NODE, nobody)), 0);
+    Missed m = missed(victim);
+    expect(m.tokens.size() == DS_FENCED_MAX && m.tokens.back() == first + DS_FENCED_MAX - 1 &&
+               !m.all,
+           "it was told of " + std::to_string(m.tokens.size()) + " clients");
+    victim.attach(Target::scratch, 0, m.last);
+    expect(nothing_missed(victim), "it was told again after it had attached");
+}
+
+// As many nodes as are remembered at all are made up.
+void made_up_nodes(const Target &t) {
+    Client fencer = t.client();
+    fencer.open();
+    fencer.attach(Target::scratch);
+    const std::uint32_t node = t.second_client().self().host.node;
+    for (unsigned n = 0; n <= DS_FENCED_MAX; n++)
+        is("a fence", status_of(fencer, fence_of(DS_FENCE_NODE, node, token + n)), 0);
+    for (unsigned n = 0; n < 4200; n++)
+        is("a fence", status_of(fencer, fence_of(DS_FENCE_NODE, 10000 + n)), 0);
+    Client victim = t.second_client();
+    victim.open();
+    Missed m = missed(victim);
+    expect(m.all && m.tokens.empty(), "it was not told that all are fenced");
+    victim.attach(Target::scratch, 0, m.last);
+    expect(nothing_missed(victim), "it was told again after it had attached");
 }
 
 const Attack attacks[] = {
     {"FENCE that is malformed, or not the sender's to ask for", "EINVAL, EACCES, EPERM", malformed},
     {"a host that does not answer FENCE", "its connection is closed", silent},
     {"a client of a host that is not there", "told when it comes", absent},
-    {"clients that never were, as many as it can", "EDQUOT; others have room", made_up},
+    {"who only looks for a client", "nobody is ended", looked_for},
+    {"clients that never were, without end", "their node alone is told", made_up},
+    {"nodes that never were, without end", "all fences are kept", made_up_nodes},
 };
 
 }  // namespace

@@ -193,16 +193,18 @@ Reply Client::request(std::uint16_t service, const Bytes &payload, Millis limit)
                  (control_->closed(Clock::now()) ? ": the connection was closed" : ""));
 }
 
-Reply Client::segment_request(std::uint32_t verb, std::uint64_t segment, std::uint32_t first) {
+Reply Client::segment_request(std::uint32_t verb, std::uint64_t segment, std::uint32_t first,
+                              std::uint64_t knows) {
     ds_seg_req req = {};
     req.verb = verb;
     req.first = first;
     req.segment = segment;
+    req.knows = knows;
     return request(DS_SERVICE_SEGMENT, bytes_of(req));
 }
 
-Keys Client::attach(std::uint64_t segment, std::uint32_t first) {
-    Reply reply = segment_request(DS_SEG_ATTACH, segment, first);
+Keys Client::attach(std::uint64_t segment, std::uint32_t first, std::uint64_t knows) {
+    Reply reply = segment_request(DS_SEG_ATTACH, segment, first, knows);
     expect(!reply.status, "ATTACH of segment " + std::to_string(segment) + " gave status " +
                               std::to_string(reply.status));
     expect(reply.payload.size() >= sizeof(ds_seg_keys), "the answer to ATTACH is too short");

@@ -74,8 +74,9 @@ public:
     Ending ending(Millis limit = 3s);
 
     Reply request(std::uint16_t service, const Bytes &payload, Millis limit = 5s);
-    Reply segment_request(std::uint32_t verb, std::uint64_t segment, std::uint32_t first = 0);
-    Keys attach(std::uint64_t segment, std::uint32_t first = 0);
+    Reply segment_request(std::uint32_t verb, std::uint64_t segment, std::uint32_t first = 0,
+                          std::uint64_t knows = 0);
+    Keys attach(std::uint64_t segment, std::uint32_t first = 0, std::uint64_t knows = 0);
     void detach(std::uint64_t segment);
 
     /** Throws Failed unless the connection still answers a heartbeat. */

@@ -149,7 +149,7 @@ const SegmentFault faults[] = {
     {"status EINTR, to which netlink gives no answer", EPROTO, status(-EINTR)},
     {"status EIO", EIO, status(-EIO)},
     {"fenced clients that never were", 0, nothing, 0, {.tokens = {1, 2, ~0ULL}}},
-    {"more fenced clients, each time", EPROTO, nothing, 0, {.more = 1}},
+    {"all clients fenced", 0, nothing, 0, {.all = 1}},
     {"500 fenced clients", 0, nothing, 0, {.tokens = std::vector<std::uint64_t>(500, 7)}},
     {"501 fenced clients", EPROTO, nothing, 0, {.tokens = std::vector<std::uint64_t>(501, 7)}},
     {"fewer fenced clients than it says", EPROTO, nothing, 0, {.count = 1, .tokens = {1}}},

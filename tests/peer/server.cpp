@@ -190,7 +190,7 @@ void Session::missed(const Message &in) {
         a = segment_faults()[fault].missed;
     ds_fenced head = {};
     head.count = static_cast<std::uint32_t>(a.tokens.size()) + a.count;
-    head.more = a.more;
+    head.all = a.all;
     Bytes payload(sizeof(head) + a.tokens.size() * sizeof(a.tokens[0]));
     std::memcpy(payload.data(), &head, sizeof(head));
     std::memcpy(&payload[sizeof(head)], a.tokens.data(), payload.size() - sizeof(head));

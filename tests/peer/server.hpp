@@ -54,7 +54,7 @@ struct AttachAnswer {
 struct MissedAnswer {
     int status = 0;
     std::uint32_t count = 0;  // that it says, beyond those in tokens
-    std::uint32_t more = 0;
+    std::uint32_t all = 0;
     std::vector<std::uint64_t> tokens = {};
     std::size_t cut = 0;  // bytes left out at the end
 };

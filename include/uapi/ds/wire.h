@@ -243,13 +243,16 @@ enum ds_seg_verb {
  * @verb: enum ds_seg_verb
  * @first: first chunk wanted
  * @segment: number of the segment
+ * @knows: with DS_SEG_ATTACH: @last of the answer to DS_FENCE_MISSED: clients that
+ *	were fenced up to there have been ended; else 0
  * @reserved: 0
  */
 struct ds_seg_req {
 	__le32 verb;
 	__le32 first;
 	__le64 segment;
-	__u8 reserved[16];
+	__le64 knows;
+	__u8 reserved[8];
 } __attribute__((packed));
 
 #define DS_CHUNK_SHIFT	21	/* a chunk is one memory region of 2 MiB; the last may be shorter */
@@ -300,8 +303,7 @@ struct ds_seg_revoke {
  *	@token of this node, and answer when it has no operation under way
  *
  * @DS_FENCE_MISSED: to a memory server, before its segment is attached: which clients of
- *	this node were fenced while it could not be asked? Answer: struct ds_fenced. @token:
- *	0, or @last of the answer before, for those behind
+ *	this node were fenced while it could not be asked? Answer: struct ds_fenced
  *
  * With DS_FENCE_IF_GONE nothing is ended: -EEXIST if the client is there and not
  * ended, or its node does not tell. -EACCES: it has not attached the segment.
@@ -331,20 +333,19 @@ struct ds_fence_req {
 } __attribute__((packed));
 
 #define DS_FENCED_MAX	500	/* clients in one message */
-#define DS_FENCED_KEPT	4096	/* that a server remembers at most */
 
 /**
  * struct ds_fenced - answer to DS_FENCE_MISSED
  * @count: length of @tokens
- * @more: 1 if there are more, which are to be asked for
- * @last: of what the server remembers this is all up to here
+ * @all: 1 if all clients of the node count as fenced, as there were too many
+ * @last: what was fenced up to here
  * @tokens: numbers of the clients
  *
- * The server forgets them when the node then attaches a segment by the same connection.
+ * The server forgets them when the node then attaches a segment and says @last.
  */
 struct ds_fenced {
 	__le32 count;
-	__le32 more;
+	__le32 all;
 	__le64 last;
 	__le64 tokens[];
 } __attribute__((packed));
