@@ -21,6 +21,10 @@ CXXFLAGS := -std=c++20 -O2 -g -Wall -Wextra -Werror
 ifeq ($(filter -j%,$(MAKEFLAGS)),)
 MAKEFLAGS += -j$(shell nproc)
 endif
+# What is made is not cleaned away at the same time.
+ifneq ($(filter clean,$(MAKECMDGOALS)),)
+.NOTPARALLEL:
+endif
 
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
@@ -79,7 +83,7 @@ tidy:
 	scripts/tidy
 
 install: all install-lib install-man
-	scripts/install "$(DESTDIR)" "$(PREFIX)" $(BUILD)
+	scripts/install "$(DESTDIR)" "$(PREFIX)" $(BUILD) $(SERIES)
 
 deb:
 	scripts/deb $(BUILD)/deb $(SERIES)

@@ -158,9 +158,10 @@ static void port_read(struct port *p)
 
 		memcpy(&len, p->in + at, sizeof(len));
 		len = ntohl(len) + sizeof(len);
-		if (len > READ_MAX) {
-			port_close(p);
-			return;
+		if (len > READ_MAX) {	/* it could not go on, and would be silent from now on */
+			fprintf(stderr, "dsswitch: nic %d node %d: a frame of %u bytes\n", p->nic,
+				p->node, len);
+			exit(1);
 		}
 		if (p->have - at < len)
 			break;
