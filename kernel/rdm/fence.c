@@ -244,7 +244,7 @@ static int ds_fence_serve_node(const struct ds_fence_req *req, const struct ds_m
 	struct ds_fence *fence;
 	int ret;
 
-	if (!msg->want_reply || !req->node)
+	if (!msg->want_reply || !req->node || le32_to_cpu(req->node) > DS_NODE_MAX)
 		return -EINVAL;
 	ret = ds_fence_may_ask(req, msg->conn);
 	if (ret)

@@ -238,11 +238,15 @@ struct ds_fenced_client *ds_fenced_begin(const struct ds_conn *by, const struct 
 	INIT_LIST_HEAD(&new->link);
 	new->node = le32_to_cpu(req->node);
 	new->token = le64_to_cpu(req->token);
+	new->fences = !look;	/* it may be dropped as soon as it is in */
+	new->looks = look;
 	spin_lock(&ds_fenced_lock);
 	set = ds_fenced_set_of(by->hs.peer.domain);
 	client = ds_fenced_enter(set, new, look, node, &node_used);
-	client->fences += !look;
-	client->looks += look;
+	if (client != new) {
+		client->fences += !look;
+		client->looks += look;
+	}
 	spin_unlock(&ds_fenced_lock);
 	if (client != new)
 		kfree(new);

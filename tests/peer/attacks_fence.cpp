@@ -207,6 +207,10 @@ void made_up_nodes(const Target &t) {
         is("a fence", status_of(fencer, fence_of(DS_FENCE_NODE, node, token + n)), 0);
     for (unsigned n = 0; n < 4200; n++)
         is("a fence", status_of(fencer, fence_of(DS_FENCE_NODE, 10000 + n)), 0);
+    // One of them is of the node that has to make room for it.
+    for (unsigned n = 0; n < 200; n++)
+        is("another there", status_of(fencer, fence_of(DS_FENCE_NODE, 10000 + n, token + 1)), 0);
+    is("of no node", status_of(fencer, fence_of(DS_FENCE_NODE, DS_NODE_MAX + 1)), -EINVAL);
     Client victim = t.second_client();
     victim.open();
     Missed m = missed(victim);

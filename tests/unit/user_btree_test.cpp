@@ -263,6 +263,16 @@ void a_split_costs_what_it_must(void **) {
     assert_int_equal(counters().round_trips - before.round_trips, 4);
 }
 
+void a_load_writes_many_nodes_a_round_trip(void **) {
+    std::vector<ds_tree_entry> entries(42 * 10 * 10);  // a hundred leaves, and those above
+    for (uint64_t key = 0; key < entries.size(); key++)
+        entries[key] = {key, key};
+    ds_tree_counts before = counters();
+    assert_int_equal(ds_tree_load(tree, entries.data(), entries.size()), 0);
+    assert_true(counters().round_trips - before.round_trips <= 20);
+    assert_int_equal(check().unfinished, 0);
+}
+
 // ---- Damage ----
 
 void a_damaged_node_is_named_and_never_returned(void **) {
@@ -371,6 +381,7 @@ int main() {
         TEST(threads_work_side_by_side),
         TEST(who_opens_waits_for_who_closes),
         TEST(a_split_costs_what_it_must),
+        TEST(a_load_writes_many_nodes_a_round_trip),
         cmocka_unit_test_setup_teardown(a_full_pool_says_so_and_its_space_comes_back, setup_one,
                                         teardown),
         TEST(a_damaged_node_is_named_and_never_returned),

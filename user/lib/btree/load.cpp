@@ -124,7 +124,7 @@ Task<int> Tree::link(Loading &loading, const ds_tree_entry &first, const Child &
 // a root of its own.
 Task<int> Tree::link_above(Pointer old, Pointer root, std::span<const Child> leaves) {
     int rc = co_await swing_root(old, root);
-    for (size_t i = 0; rc >= 0 && i < leaves.size(); i++)
+    for (size_t i = 0; rc == 0 && i < leaves.size(); i++)
         rc = co_await add_separator({1, leaves[i].low, leaves[i].at.word});
     co_return rc;
 }

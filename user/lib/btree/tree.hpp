@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <new>
 #include <optional>
 #include <set>
 #include <span>
@@ -117,8 +118,11 @@ private:
         Spare(const Spare &) = delete;
         Spare &operator=(const Spare &) = delete;
         ~Spare() {
-            if (has())
-                pool_.free_node(level_, place);
+            try {
+                if (has())
+                    pool_.free_node(level_, place);
+            } catch (const std::bad_alloc &) {  // free again when its extent is
+            }
         }
 
         bool has() const { return place.addr; }
