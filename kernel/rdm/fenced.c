@@ -6,9 +6,9 @@
  * is about to attach a segment; when it then does, it says how far it knows, and
  * the entries up to there go. A node that never comes back leaves its entries, and
  * anybody can make up clients and nodes. So each client has one entry however often
- * it is fenced; and where there is no room for another, all clients of one node count as fenced:
- * of the one that has the most that an answer can tell of, or of the oldest entry. Trust
- * domains do not share room.
+ * it is fenced; and where there is no room for another, all clients of one node count
+ * as fenced: of the one that has as many as an answer can tell of, or of the one of
+ * the oldest entry. Trust domains do not share room.
  *
  * A look, which fences nobody, is remembered as well, as it counts for a fence if it
  * finds nobody to ask. Until then nobody is told of it.

@@ -162,7 +162,8 @@ void header_fields(const Target &t) {
     const std::pair<const char *, Change> fields[] = {
         {"magic", [](ds_msg_hdr &h) { h.magic ^= 1; }},
         {"version 0", [](ds_msg_hdr &h) { h.version = 0; }},
-        {"version 2", [](ds_msg_hdr &h) { h.version = 2; }},
+        {"version 1", [](ds_msg_hdr &h) { h.version = 1; }},
+        {"version 3", [](ds_msg_hdr &h) { h.version = 3; }},
         {"type 0", [](ds_msg_hdr &h) { h.type = 0; }},
         {"type 10", [](ds_msg_hdr &h) { h.type = 10; }},
         {"type 255", [](ds_msg_hdr &h) { h.type = 255; }},

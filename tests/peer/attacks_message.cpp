@@ -53,7 +53,7 @@ void unused_fields(const Target &t) {
         {"CREDIT with a service", DS_MSG_CREDIT, [](Message &m) { m.hdr.service = 1; }},
         {"CREDIT with a payload", DS_MSG_CREDIT,
          [](Message &m) { m = make_message(DS_MSG_CREDIT, Bytes(8)); }},
-        {"REQUEST of version 2", DS_MSG_REQUEST, [](Message &m) { m.hdr.version = 2; }},
+        {"REQUEST of version 3", DS_MSG_REQUEST, [](Message &m) { m.hdr.version = 3; }},
         {"REQUEST without the magic", DS_MSG_REQUEST, [](Message &m) { m.hdr.magic = 0; }},
     };
     for (const auto &[what, type, change] : cases) {

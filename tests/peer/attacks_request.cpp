@@ -39,7 +39,7 @@ void magic(const Target &t) {
 }
 
 void versions(const Target &t) {
-    const std::pair<int, int> ranges[] = {{0, 0}, {2, 2}, {2, 255}, {255, 0}, {2, 1}};
+    const std::pair<int, int> ranges[] = {{0, 0}, {1, 1}, {3, 3}, {3, 255}, {255, 0}, {3, 2}};
     for (auto [low, high] : ranges)
         wrong(t, DS_REJECT_VERSION,
               "versions " + std::to_string(low) + " to " + std::to_string(high), [=](ds_cm_req &r) {

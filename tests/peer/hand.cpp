@@ -38,7 +38,7 @@ Bytes text(const char *t) {
 Bytes header(std::uint8_t type, std::size_t length, std::uint64_t epoch) {
     Bytes h(32);
     put(h, 0, 2, 0x4453);
-    put(h, 2, 1, 1);
+    put(h, 2, 1, 2);
     put(h, 3, 1, type);
     put(h, 8, 4, length);
     put(h, 24, 8, epoch);
@@ -48,8 +48,8 @@ Bytes header(std::uint8_t type, std::size_t length, std::uint64_t epoch) {
 Bytes connection_request(std::uint64_t group, std::uint8_t role, std::uint64_t cookie) {
     Bytes r(40);
     put(r, 2, 2, 0x4453);
-    put(r, 4, 1, 1);
-    put(r, 5, 1, 1);
+    put(r, 4, 1, 2);
+    put(r, 5, 1, 2);
     put(r, 6, 1, role);
     put(r, 8, 8, group);
     put(r, 16, 8, cookie);

@@ -88,24 +88,24 @@ static void req_fields(void **state)
 		u16 lane;
 		enum ds_reject reject;
 	} t[] = {
-		{ "control", 1, 1, DS_ROLE_CONTROL, GROUP, 0, 0, DS_REJECT_NONE },
-		{ "bulk", 1, 1, DS_ROLE_BULK, GROUP, 1, 31, DS_REJECT_NONE },
-		{ "urgent", 1, 1, DS_ROLE_URGENT, GROUP, 1, 0, DS_REJECT_NONE },
-		{ "newer, but speaks 1", 1, 255, DS_ROLE_CONTROL, GROUP, 0, 0, DS_REJECT_NONE },
-		{ "older, but speaks 1", 0, 1, DS_ROLE_CONTROL, GROUP, 0, 0, DS_REJECT_NONE },
-		{ "only newer", 2, 3, DS_ROLE_CONTROL, GROUP, 0, 0, DS_REJECT_VERSION },
-		{ "only older", 0, 0, DS_ROLE_CONTROL, GROUP, 0, 0, DS_REJECT_VERSION },
-		{ "empty range", 2, 1, DS_ROLE_CONTROL, GROUP, 0, 0, DS_REJECT_VERSION },
-		{ "no such role", 1, 1, 3, GROUP, 1, 0, DS_REJECT_MAGIC },
-		{ "no such role", 1, 1, 255, GROUP, 1, 0, DS_REJECT_MAGIC },
-		{ "other group", 1, 1, DS_ROLE_CONTROL, GROUP + 1, 0, 0, DS_REJECT_GROUP },
-		{ "other group", 1, 1, DS_ROLE_BULK, 0, 1, 0, DS_REJECT_GROUP },
-		{ "control with cookie", 1, 1, DS_ROLE_CONTROL, GROUP, 1, 0, DS_REJECT_MAGIC },
-		{ "control with lane", 1, 1, DS_ROLE_CONTROL, GROUP, 0, 1, DS_REJECT_MAGIC },
-		{ "urgent with lane", 1, 1, DS_ROLE_URGENT, GROUP, 1, 1, DS_REJECT_MAGIC },
-		{ "lane too high", 1, 1, DS_ROLE_BULK, GROUP, 1, 32, DS_REJECT_MAGIC },
-		{ "bulk, no cookie", 1, 1, DS_ROLE_BULK, GROUP, 0, 0, DS_REJECT_COOKIE },
-		{ "urgent, no cookie", 1, 1, DS_ROLE_URGENT, GROUP, 0, 0, DS_REJECT_COOKIE },
+		{ "control", 2, 2, DS_ROLE_CONTROL, GROUP, 0, 0, DS_REJECT_NONE },
+		{ "bulk", 2, 2, DS_ROLE_BULK, GROUP, 1, 31, DS_REJECT_NONE },
+		{ "urgent", 2, 2, DS_ROLE_URGENT, GROUP, 1, 0, DS_REJECT_NONE },
+		{ "newer, but speaks 2", 2, 255, DS_ROLE_CONTROL, GROUP, 0, 0, DS_REJECT_NONE },
+		{ "older, but speaks 2", 0, 2, DS_ROLE_CONTROL, GROUP, 0, 0, DS_REJECT_NONE },
+		{ "only newer", 3, 4, DS_ROLE_CONTROL, GROUP, 0, 0, DS_REJECT_VERSION },
+		{ "only older", 1, 1, DS_ROLE_CONTROL, GROUP, 0, 0, DS_REJECT_VERSION },
+		{ "empty range", 3, 2, DS_ROLE_CONTROL, GROUP, 0, 0, DS_REJECT_VERSION },
+		{ "no such role", 2, 2, 3, GROUP, 1, 0, DS_REJECT_MAGIC },
+		{ "no such role", 2, 2, 255, GROUP, 1, 0, DS_REJECT_MAGIC },
+		{ "other group", 2, 2, DS_ROLE_CONTROL, GROUP + 1, 0, 0, DS_REJECT_GROUP },
+		{ "other group", 2, 2, DS_ROLE_BULK, 0, 1, 0, DS_REJECT_GROUP },
+		{ "control with cookie", 2, 2, DS_ROLE_CONTROL, GROUP, 1, 0, DS_REJECT_MAGIC },
+		{ "control with lane", 2, 2, DS_ROLE_CONTROL, GROUP, 0, 1, DS_REJECT_MAGIC },
+		{ "urgent with lane", 2, 2, DS_ROLE_URGENT, GROUP, 1, 1, DS_REJECT_MAGIC },
+		{ "lane too high", 2, 2, DS_ROLE_BULK, GROUP, 1, 32, DS_REJECT_MAGIC },
+		{ "bulk, no cookie", 2, 2, DS_ROLE_BULK, GROUP, 0, 0, DS_REJECT_COOKIE },
+		{ "urgent, no cookie", 2, 2, DS_ROLE_URGENT, GROUP, 0, 0, DS_REJECT_COOKIE },
 	};
 	struct ds_cm_req r, got;
 	size_t i;
@@ -160,7 +160,7 @@ static void rep(void **state)
 	assert_int_equal(check_rep(padded, sizeof(padded)), DS_REJECT_MAGIC);
 
 	ds_hs_make_rep(r, DS_REJECT_NONE);
-	r->version = 2;
+	r->version = 3;
 	assert_int_equal(check_rep(padded, sizeof(padded)), DS_REJECT_VERSION);
 	r->reason = DS_REJECT_BUSY;	/* a refuser names its newest */
 	assert_int_equal(check_rep(padded, sizeof(padded)), DS_REJECT_BUSY);
@@ -234,7 +234,7 @@ static void hdr_magic_and_version(void **state)
 	h = hdr_of(DS_MSG_CREDIT, 0);
 	h.version = 0;
 	assert_int_equal(ds_msg_check_hdr(&h, sizeof(h)), -EPROTO);
-	h.version = 2;
+	h.version = 3;
 	assert_int_equal(ds_msg_check_hdr(&h, sizeof(h)), -EPROTO);
 }
 

@@ -90,38 +90,40 @@ Put put_slowly(const World &world, const Signal &ready, const Signal &go) {
     return rc == 0 ? put : c->version == 0 ? not_put : unknown;
 }
 
+// A client that has written an object, and waits for @p go before it commits it.
+struct Halfway {
+    Halfway() { ready.wait(); }
+
+    World world;
+    Signal ready, go;
+    std::unique_ptr<Client> reader = world.client();
+    Other other{world};
+    local::Child client{[&] { return put_slowly(world, ready, go); }};
+    static constexpr uint16_t member = 4;  // behind the first master, the reader and the other
+};
+
 // The commit is carried out, its reply is lost, and before the client can ask again it
 // is fenced. Then it cannot say that nothing was put.
 void a_put_that_nobody_knows_of(void **) {
-    World world;
-    Signal ready, go;
-    auto reader = world.client();
-    Other other(world);
-    local::Child client([&] { return put_slowly(world, ready, go); });
-    ready.wait();
-    world.kill();
-    world.start("master_before_replies");
-    go.give();
-    world.wait_for_death();
-    assert_int_equal(other.fence(4), 0);  // behind the first master, the reader and us
-    world.start();
-    assert_int_equal(client.wait(), unknown);
-    assert_int_equal(reader->stat("key"), 0);
+    Halfway h;
+    h.world.kill();
+    h.world.start("master_before_replies");
+    h.go.give();
+    h.world.wait_for_death();
+    assert_int_equal(h.other.fence(h.member), 0);
+    h.world.start();
+    assert_int_equal(h.client.wait(), unknown);
+    assert_int_equal(h.reader->stat("key"), 0);
 }
 
 // One that is fenced before its commit: its space is taken back, and nothing is put.
 void a_put_that_was_not_carried_out(void **) {
-    World world;
-    Signal ready, go;
-    auto reader = world.client();
-    Other other(world);
-    local::Child client([&] { return put_slowly(world, ready, go); });
-    ready.wait();
-    assert_int_equal(other.fence(4), 0);
-    eventually([&] { return reader->totals().reserved == 0; });
-    go.give();
-    assert_int_equal(client.wait(), not_put);
-    assert_int_equal(reader->stat("key"), -ENOENT);
+    Halfway h;
+    assert_int_equal(h.other.fence(h.member), 0);
+    eventually([&] { return h.reader->totals().reserved == 0; });
+    h.go.give();
+    assert_int_equal(h.client.wait(), not_put);
+    assert_int_equal(h.reader->stat("key"), -ENOENT);
 }
 
 // The master reserves space when nobody waits for it any more.

@@ -93,6 +93,15 @@ void a_chain_that_is_repeated_undoes_nothing(void **) {
     check();
 }
 
+int outcome_of_a_failed_update(ds_tree *t) {
+    ds_tree_op op{};
+    op.opcode = DS_TREE_UPDATE;
+    op.key = 50;
+    op.value = 3;
+    assert_true(ds_tree_execute(t, &op, 1, 1) < 0);
+    return op.outcome;
+}
+
 // The server goes away between the lock and the change, and comes back.
 void a_lock_that_could_not_be_given_back_is_taken_up_again(void **) {
     put(0, 100);
@@ -105,12 +114,7 @@ void a_lock_that_could_not_be_given_back_is_taken_up_again(void **) {
             return std::nullopt;
         return End{-ENOTCONN, op.opcode == DS_OP_WRITE ? DS_NOT_EXECUTED : DS_UNKNOWN, false};
     };
-    ds_tree_op op{};
-    op.opcode = DS_TREE_UPDATE;
-    op.key = 50;
-    op.value = 3;
-    assert_true(ds_tree_execute(quick, &op, 1, 1) < 0);
-    assert_int_equal(op.outcome, DS_NOT_EXECUTED);
+    assert_int_equal(outcome_of_a_failed_update(quick), DS_NOT_EXECUTED);
     faults->on_op = nullptr;
     assert_int_equal(check().locked, 1);
     assert_int_equal(ds_tree_update(tree, 50, 4), 0);  // by another tree of this client
@@ -294,12 +298,7 @@ void a_change_of_which_nobody_knows_is_reported_so(void **) {
             return End{-ENOTCONN, DS_UNKNOWN, op.opcode == DS_OP_CAS};
         return std::nullopt;
     };
-    ds_tree_op op{};
-    op.opcode = DS_TREE_UPDATE;
-    op.key = 50;
-    op.value = 3;
-    assert_true(ds_tree_execute(quick, &op, 1, 1) < 0);
-    assert_int_equal(op.outcome, DS_UNKNOWN);
+    assert_int_equal(outcome_of_a_failed_update(quick), DS_UNKNOWN);
     faults->on_op = nullptr;
     uint64_t value;
     assert_int_equal(ds_tree_get(tree, 50, &value), 0);

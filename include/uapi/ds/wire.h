@@ -12,7 +12,7 @@
 #include <ds/packet.h>
 
 #define DS_WIRE_MAGIC		0x4453	/* "SD" in a dump: bytes 53 44 */
-#define DS_WIRE_VERSION		1	/* the only version so far */
+#define DS_WIRE_VERSION		2	/* 1 knew nothing of struct ds_seg_req's @knows */
 #define DS_WIRE_ORDER		0x01020304u	/* as this host stores it */
 #define DS_WIRE_PORT		18527	/* default port of the listener */
 #define DS_NODE_MAX		65535	/* largest node number */

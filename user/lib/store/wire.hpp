@@ -14,7 +14,7 @@
 namespace ds::store::wire {
 
 constexpr uint32_t magic = 0x424f5344;  // "DSOB"
-constexpr uint16_t newest = 1;          // version of this protocol
+constexpr uint16_t newest = 2;          // of this protocol; in 1 an abort named its version
 constexpr size_t most_bytes = 4096;     // of a message: what every fabric carries
 
 constexpr uint16_t max_key = 1024;
