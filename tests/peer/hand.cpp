@@ -93,7 +93,7 @@ void hand_handshake(const Target &t) {
 
     Answer answer = control.connect(connection_request(t.group, 0, 0));
     expect(answer.kind == Answer::accepted && get(answer.data, 2, 2) == 0x4453 &&
-               get(answer.data, 4, 1) == 1 && get(answer.data, 5, 1) == 0,
+               get(answer.data, 4, 1) == 2 && get(answer.data, 5, 1) == 0,
            "the connection was " + describe(answer));
 
     Bytes mine = hello(self);
