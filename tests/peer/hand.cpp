@@ -74,7 +74,7 @@ Bytes hello(const Identity &self) {
 
 Bytes receive(Lane &lane, std::uint8_t type, std::size_t length) {
     auto m = lane.receive(Clock::now() + 5s);
-    expect(m && m->size() == 32 + length && get(*m, 0, 2) == 0x4453 && get(*m, 2, 1) == 1 &&
+    expect(m && m->size() == 32 + length && get(*m, 0, 2) == 0x4453 && get(*m, 2, 1) == 2 &&
                get(*m, 3, 1) == type && get(*m, 8, 4) == length,
            "the message of type " + std::to_string(type) + " did not come");
     return Bytes(m->begin() + 32, m->end());
