@@ -28,7 +28,7 @@ endif
 
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
-.PHONY: all modules demo test bench soak install deb clean lint tidy help
+.PHONY: all modules demo test bench soak install uninstall deb clean lint tidy help
 
 # Install what is missing before the fragments ask pkg-config for it.
 deps_all	:= build
@@ -58,6 +58,10 @@ all: $(ALL)
 kernel_files := $(shell find kernel include/uapi -type f ! -name '.*')
 modules: $(SERIES:%=$(BUILD)/kernel-%/ds.ko)
 
+# Of a kernel that was unpacked since: its headers are older than any object.
+kernel_cache := $(or $(DS_CACHE),$(or $(HOME),/root)/.cache/ds)/kernels
+$(foreach one,$(SERIES),$(eval $(BUILD)/kernel-$(one)/ds.ko: $(wildcard $(kernel_cache)/$(one)/release)))
+
 $(BUILD)/kernel-%/ds.ko: $(kernel_files) scripts/build-module
 	+scripts/build-module $* $(@D) "$(MAKE)"
 
@@ -85,6 +89,9 @@ tidy:
 install: all install-lib install-man
 	scripts/install "$(DESTDIR)" "$(PREFIX)" $(BUILD) $(SERIES)
 
+uninstall:
+	scripts/uninstall "$(DESTDIR)" "$(PREFIX)" "$(MAKE)"
+
 deb:
 	scripts/deb $(BUILD)/deb $(SERIES)
 
@@ -100,6 +107,7 @@ help:
 	@echo 'make lint       checkpatch, sparse, W=1, shellcheck, clang-format'
 	@echo 'make tidy       clang-tidy; takes minutes'
 	@echo 'make install    into PREFIX ($(PREFIX)), below DESTDIR'
+	@echo 'make uninstall  remove what make install has put there'
 	@echo 'make deb        Debian packages into $(BUILD)/deb: ds-dkms, libdsuser0, libdsuser-dev, dsctl, dsmasterd'
 	@echo 'make clean      remove $(BUILD)/'
 	@echo 'Each of them installs the Debian packages that it needs and that are missing.'
