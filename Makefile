@@ -7,6 +7,11 @@
 # to ALL, and uses the variables below. Tests are found, not listed: each
 # executable in a folder tests/*/run.d is a test program (see tests/run).
 
+# A space is the end of a name to make and to kbuild.
+ifneq ($(word 2,$(CURDIR)),)
+$(error make and kbuild cannot work in a folder with a space in its path: move '$(CURDIR)')
+endif
+
 BUILD	:= build
 SERIES	:= 6.1 6.12
 PREFIX	?= /usr/local
@@ -16,6 +21,9 @@ CXX	:= g++
 CPPFLAGS := -Iinclude/uapi -Iuser/lib/include
 CFLAGS	:= -O2 -g -Wall -Wextra -Werror
 CXXFLAGS := -std=c++20 -O2 -g -Wall -Wextra -Werror
+
+# With -n and -q, which bash uses to complete words of `make`, nothing may change.
+dry	:= $(findstring n,$(filter-out --%,$(firstword -$(MAKEFLAGS))))$(findstring q,$(filter-out --%,$(firstword -$(MAKEFLAGS))))
 
 # One job for each processor, unless the caller says how many.
 ifeq ($(filter -j%,$(MAKEFLAGS)),)
@@ -30,7 +38,9 @@ endif
 .DELETE_ON_ERROR:
 .PHONY: all modules demo test bench soak install uninstall deb clean lint tidy help
 
-# Install what is missing before the fragments ask pkg-config for it.
+# Install what is missing before the fragments ask pkg-config for it; nothing for a word that is no goal.
+fragments	:= $(wildcard user/*/*.mk) $(wildcard tests/*/*.mk) $(wildcard bench/*.mk)
+known		:= $(shell sed -n 's/^\.PHONY://p' Makefile $(fragments)) $(BUILD)/%
 deps_all	:= build
 deps_test	:= vm test lint
 deps_demo	:= vm
@@ -39,8 +49,8 @@ deps_soak	:= vm test
 deps_lint	:= lint
 deps_tidy	:= tidy
 deps_deb	:= deb
-goals		:= $(filter-out clean help,$(or $(MAKECMDGOALS),all))
-ifneq ($(goals),)
+goals		:= $(filter-out clean help uninstall,$(or $(MAKECMDGOALS),all))
+ifneq ($(if $(dry)$(filter-out $(known),$(goals)),,$(goals)),)
 deps		:= $(sort build $(foreach goal,$(goals),$(deps_$(goal))))
 ifneq ($(shell scripts/deps $(deps) >&2 && echo done),done)
 $(error packages are missing; see above)
@@ -48,7 +58,7 @@ endif
 endif
 
 ALL	:= modules
-include $(wildcard user/*/*.mk) $(wildcard tests/*/*.mk) $(wildcard bench/*.mk)
+include $(fragments)
 ALL	+= lib dsctl man
 
 all: $(ALL)
@@ -63,7 +73,7 @@ kernel_cache := $(or $(DS_CACHE),$(or $(HOME),/root)/.cache/ds)/kernels
 $(foreach one,$(SERIES),$(eval $(BUILD)/kernel-$(one)/ds.ko: $(wildcard $(kernel_cache)/$(one)/release)))
 
 $(BUILD)/kernel-%/ds.ko: $(kernel_files) scripts/build-module
-	+scripts/build-module $* $(@D) "$(MAKE)"
+	$(if $(dry),,+)scripts/build-module $* $(@D)
 
 demo: all
 	scripts/demo
