@@ -182,6 +182,7 @@ def make_base(kernel, files, chosen, agent, client, target):
         add_busybox(cpio, {os.path.basename(path) for path in files} | {"sh", *tools, *HEAVY_PROGRAMS})
         add_modules(cpio, kernel, chosen)
         cpio.copy("boot/vmlinuz", kernel.image)
+        cpio.link("vmlinuz", "boot/vmlinuz")
         cpio.copy("usr/sbin/dsagent", agent)
         for name in ("on", "vm"):
             cpio.copy("usr/bin/" + name, client)
