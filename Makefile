@@ -97,10 +97,10 @@ tidy:
 	scripts/tidy
 
 install: all install-lib install-man
-	scripts/install "$(DESTDIR)" "$(PREFIX)" $(BUILD) $(SERIES)
+	INSTALLED="$(lib_installed) $(man_installed)" scripts/install "$(DESTDIR)" "$(PREFIX)" $(BUILD) $(SERIES)
 
 uninstall:
-	scripts/uninstall "$(DESTDIR)" "$(PREFIX)" "$(MAKE)"
+	scripts/uninstall "$(DESTDIR)" "$(PREFIX)"
 
 deb:
 	scripts/deb $(BUILD)/deb $(SERIES)
@@ -117,7 +117,7 @@ help:
 	@echo 'make lint       checkpatch, sparse, W=1, shellcheck, clang-format'
 	@echo 'make tidy       clang-tidy; takes minutes'
 	@echo 'make install    into PREFIX ($(PREFIX)), below DESTDIR'
-	@echo 'make uninstall  remove what make install has put there'
+	@echo 'make uninstall  remove what make install has put there, by its manifest'
 	@echo 'make deb        Debian packages into $(BUILD)/deb: ds-dkms, libdsuser0, libdsuser-dev, dsctl, dsmasterd'
 	@echo 'make clean      remove $(BUILD)/'
 	@echo 'Each of them installs the Debian packages that it needs and that are missing.'

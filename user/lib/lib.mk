@@ -63,7 +63,7 @@ LIB_PC		:= $(LIB_DIR)/pkgconfig/libdsuser.pc
 lib_headers	:= $(addprefix user/lib/include/ds/,address.h async.h buffer.h ds.h ds.hpp error.h fabric.h \
 		local.h message.h operation.h rdm.h rdm.hpp rdma.h result.hpp segment.h space.h store.h store.hpp \
 		task.hpp token_directory.hpp tree.h tree.hpp) \
-	$(addprefix include/uapi/ds/,directory.h ioctl.h layout.h packet.h token.h)
+	$(wildcard include/uapi/ds/*.h)
 
 .PHONY: lib lib-examples install-lib
 lib: $(LIB_SO) $(LIB_NETLINK) $(LIB_PC)
@@ -110,17 +110,21 @@ $(LIB_SO): $(LIB_SO).$(LIB_VERSION)
 	ln -sf libdsuser.so.0 $@
 
 # $(call lib_pc,PREFIX,FILE)
-lib_pc = sed -e 's|@PREFIX@|$(1)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(LIB_VERSION)|' user/lib/libdsuser.pc.in > $(2)
+lib_pc = sed -e 's|@PREFIX@|$(1)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(LIB_VERSION)|' user/lib/libdsuser.pc.in > "$(2)"
 
 # $(call lib_install,FOLDER,PREFIX): FOLDER will be known as PREFIX
 define lib_install
-	install -d $(1)/$(LIBDIR)/pkgconfig $(1)/include/ds
-	install -m 0755 $(LIB_SO).$(LIB_VERSION) $(1)/$(LIBDIR)/
-	ln -sf libdsuser.so.$(LIB_VERSION) $(1)/$(LIBDIR)/libdsuser.so.0
-	ln -sf libdsuser.so.0 $(1)/$(LIBDIR)/libdsuser.so
-	install -m 0644 $(lib_headers) $(1)/include/ds/
+	install -d "$(1)/$(LIBDIR)/pkgconfig" "$(1)/include/ds"
+	install -m 0755 $(LIB_SO).$(LIB_VERSION) "$(1)/$(LIBDIR)/"
+	ln -sf libdsuser.so.$(LIB_VERSION) "$(1)/$(LIBDIR)/libdsuser.so.0"
+	ln -sf libdsuser.so.0 "$(1)/$(LIBDIR)/libdsuser.so"
+	install -m 0644 $(lib_headers) "$(1)/include/ds/"
 	$(call lib_pc,$(2),$(1)/$(LIBDIR)/pkgconfig/libdsuser.pc)
 endef
+
+# What that is, below PREFIX.
+lib_installed := $(addprefix $(LIBDIR)/,libdsuser.so libdsuser.so.0 libdsuser.so.$(LIB_VERSION) pkgconfig/libdsuser.pc) \
+	$(addprefix include/ds/,$(notdir $(lib_headers)))
 
 $(LIB_PC): user/lib/libdsuser.pc.in
 	@mkdir -p $(@D)

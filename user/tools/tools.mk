@@ -43,8 +43,9 @@ $(BUILD)/completion/dsctl: $(lib_out)/bin/dsctl
 	@mkdir -p $(@D)
 	$< completion bash > $@
 
+man_installed := $(addprefix share/man/man8/,$(notdir $(MAN)))
 install-man: man
-	install -d $(DESTDIR)$(PREFIX)/share/man/man8
-	install -m 0644 $(MAN) $(DESTDIR)$(PREFIX)/share/man/man8/
+	install -d "$(DESTDIR)$(PREFIX)/share/man/man8"
+	install -m 0644 $(MAN) "$(DESTDIR)$(PREFIX)/share/man/man8/"
 
 -include $(DSCTL_OBJ:.o=.d)
