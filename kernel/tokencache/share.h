@@ -170,7 +170,7 @@ bool ds_share_keeps(const struct ds_shares *s, u32 slot);
  * @t: table
  * @token: any number
  *
- * Return: the number; DS_SHARE_NONE if it has none.
+ * Return: the number; DS_SHARE_NONE if it has none, or is wide and cannot be used once more.
  */
 u32 ds_share_domain(struct ds_token_table *t, u32 token);
 

@@ -146,10 +146,8 @@ static void check_shares(const u32 owner[CAPACITY])
 			assert_false(at->held || at->pinned);
 			continue;
 		}
-		/* Whose description cannot be read has come to be counted before. */
-		if (busiest == NOBODY || owner[slot] != tokens[busiest])
-			assert_int_equal(ds_share_domain(&cache.table, owner[slot]),
-					 s->of[at->share - 1].domain);
+		assert_int_equal(ds_share_domain(&cache.table, owner[slot]),
+				 s->of[at->share - 1].domain);
 		used[at->share - 1]++;
 		held[at->share - 1] += at->held;
 	}

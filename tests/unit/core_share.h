@@ -50,4 +50,17 @@ static inline void count_domains(u32 of[DOMAINS])
 		of[i % DOMAINS] += tier_of(i) == 1;
 }
 
+/* As many uses as can be counted, or no longer. */
+static inline void hold(u32 i, bool hold)
+{
+	u32 n;
+
+	for (n = 0; n < DS_WORD_USES_MAX - 1; n++) {
+		if (hold)
+			assert_int_equal(ds_token_hold(&cache.table, tokens[i]), 0);
+		else
+			ds_token_put(&cache.table, tokens[i]);
+	}
+}
+
 #endif

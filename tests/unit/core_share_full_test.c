@@ -181,6 +181,32 @@ static void one_is_free(void **state)
 	}
 }
 
+/* One that cannot leave, as it has too many uses, is its domain's newest, and counted as before. */
+static void the_oldest_cannot_leave(void **state)
+{
+	u32 i, in[4], pds[DOMAINS], kept = HALF / 2;
+
+	(void)state;
+	start_full(DS_POLICY_DEFAULT, pds, HALF, kept);
+	hold(nth(1, 0), true);
+	assert_int_equal(ds_share_domain(&cache.table, tokens[nth(1, 0)]), 101);
+	use(nth(1, kept));
+	assert_int_not_equal(tier_of(nth(1, kept)), 1);
+	for (i = 0; i < kept - 1; i++) {
+		assert_int_equal(cache.shares.of[0].used, kept);
+		assert_int_equal(cache.shares.of[0].held, kept);
+		assert_true(comes(nth(1, kept + i), 1));
+		assert_int_not_equal(tier_of(nth(1, i + 1)), 1);
+	}
+	assert_int_equal(tier_of(nth(1, 0)), 1);
+	hold(nth(1, 0), false);
+	assert_true(comes(nth(1, 2 * kept), 1));
+	assert_int_not_equal(tier_of(nth(1, 0)), 1);
+	assert_int_equal(cache.policy.pinned, CAPACITY);
+	check_all(in);
+	stop_domains(pds);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -188,6 +214,7 @@ int main(void)
 		TEST(below_the_threshold),
 		TEST(on_their_way),
 		TEST(one_is_free),
+		TEST(the_oldest_cannot_leave),
 	};
 
 	return cmocka_run_group_tests_name("core_share_full", tests, NULL, NULL);

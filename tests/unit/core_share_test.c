@@ -420,18 +420,6 @@ static void who_cannot_go(void **state)
 	stop_domains(pds);
 }
 
-static void hold(u32 i, bool hold)
-{
-	u32 n;
-
-	for (n = 0; n < DS_WORD_USES_MAX - 1; n++) {
-		if (hold)
-			assert_int_equal(ds_token_hold(&cache.table, tokens[i]), 0);
-		else
-			ds_token_put(&cache.table, tokens[i]);
-	}
-}
-
 /* The oldest has too many uses: it stays where it is, and the next one goes with the next step. */
 static void the_oldest_is_in_use(void **state)
 {
