@@ -311,6 +311,7 @@ static const char *const ds_expand_stat_names[] = {
 	"expand_full", "expand_limited", "expand_urgent", "expand_background", "expand_aged",
 	"expand_staged", "expand_copied", "expand_failed", "expand_late", "expand_expired",
 	"expand_cancelled", "expand_gone", "expand_withdrawn", "expand_prestaged",
+	"expand_ended",
 };
 
 static const char *const ds_whole_stat_names[] = { "whole_kept", "whole_failed", "whole_full" };

@@ -390,27 +390,28 @@ static int fetch(struct ds_batch *b, u32 page, u32 count, u32 neighbours)
 	return ret;
 }
 
-static void end(struct ds_batch *b, u32 slot, int ret)
+/* What is known of who waits, as late as can be: a miss may join until the token is installed. */
+static void note_misses(struct ds_batch *b, u32 slot, struct ds_batch_item *item)
 {
-	struct ds_waiter *waiters;
-
 	ds_spin_lock(&b->lock);
-	waiters = leave(b, slot);
+	item->joined = b->queue[slot].joined;
+	item->since = b->queue[slot].since;
 	ds_spin_unlock(&b->lock);
-	ds_waiter_tell(waiters, ret);
 }
 
-/* What is known of who waits. */
-static void note_misses(struct ds_batch *b, const struct ds_batch_work *work, u32 count)
+/* A token waits no more, and who joined while it was being installed has used it, too. */
+static void end(struct ds_batch *b, u32 slot, const struct ds_batch_item *item, int ret)
 {
-	u32 i;
+	struct ds_waiter *waiters;
+	u32 late;
 
 	ds_spin_lock(&b->lock);
-	for (i = 0; i < count; i++) {
-		b->items[i].joined = b->queue[work[i].slot].joined;
-		b->items[i].since = b->queue[work[i].slot].since;
-	}
+	late = b->queue[slot].joined - item->joined;
+	waiters = leave(b, slot);
 	ds_spin_unlock(&b->lock);
+	if (late && b->used && !item->ret && ret != -ESTALE)
+		b->used(b, item->token, late);
+	ds_waiter_tell(waiters, ret);
 }
 
 /* Tokens of one page. -EBUSY: they wait on; whatever else happens, they are told. */
@@ -429,9 +430,10 @@ static int flush_page(struct ds_batch *b, const struct ds_batch_work *work, u32 
 	}
 	for (i = 0; ret && i < count + neighbours; i++)
 		b->items[i].ret = ret;
-	note_misses(b, work, count);
-	for (i = 0; i < count; i++)
-		end(b, work[i].slot, install(b, &b->items[i]));
+	for (i = 0; i < count; i++) {
+		note_misses(b, work[i].slot, &b->items[i]);
+		end(b, work[i].slot, &b->items[i], install(b, &b->items[i]));
+	}
 	for (; i < count + neighbours; i++)
 		stage(b, &b->items[i]);
 	return 0;

@@ -62,7 +62,7 @@ extern const struct ds_param ds_batch_params[DS_BATCH_PARAMS];
 /**
  * struct ds_batch_item - a token that was fetched
  * @token: handle
- * @joined: misses beside the first that waited for it
+ * @joined: misses beside the first that waited for it when it was to be installed
  * @since: when that one came, in ns
  * @ret: 0, or why fetch() has not got it
  * @word: its word of the directory when it was copied
@@ -139,9 +139,12 @@ struct ds_batch_stats {
 };
 
 /**
- * struct ds_batch - misses that wait; private but for @stats, which a reader may find a
- *	few counts old
+ * struct ds_batch - misses that wait; private but for @used, and @stats, which a reader may
+ *	find a few counts old
  * @ops: of the owner
+ * @used: NULL, or what the owner sets before the first miss: a token that was to be installed,
+ *	and was not stale, had more misses meanwhile than install() was told of. In the context
+ *	of ds_batch_flush(), not under the lock
  * @params: by enum ds_batch_param
  * @stats: written under @lock
  * @lock: the owner's contexts must not interrupt each other while they hold it
@@ -163,6 +166,7 @@ struct ds_batch_stats {
  */
 struct ds_batch {
 	const struct ds_batch_ops *ops;
+	void (*used)(struct ds_batch *b, u32 token, u32 misses);
 	u64 params[DS_BATCH_PARAMS];
 	struct ds_batch_stats stats;
 	ds_spin_t lock;

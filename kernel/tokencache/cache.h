@@ -159,7 +159,7 @@ int ds_cache_miss(struct ds_cache *c, u32 token);
 /**
  * ds_cache_used - a token was used more often than ds_cache_miss() is called for it
  * @c: cache
- * @token: any number; not in L1
+ * @token: any number; it was not in L1
  * @uses: beside that one
  *
  * Takes the lock. The policies of document 001 count uses; the default one needs no count.

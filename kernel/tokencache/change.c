@@ -252,16 +252,37 @@ static int into_l1(struct ds_cache *c, struct ds_cache_change *ch, u32 token, u3
 	return ret;
 }
 
-/* A domain that has as many slots as it may have: one of its own, whatever the policy says. */
+/* Document 001's rule, in its modes: is a token used often enough for a tier? */
+static bool is_for(const struct ds_policy *p, u32 token, u32 tier)
+{
+	const struct ds_policy_001 *b = p->base;
+
+	return !b || ds_sketch_count(&b->sketch, ds_policy_hash(ds_token_index(token))) >=
+		     (tier == 1 ? b->params.promote_to_l1_threshold :
+				  b->params.promote_to_l2_threshold);
+}
+
+/*
+ * Does it take the place of one of its domain's own? If the domain has as many slots as it may
+ * have; and if the policy finds none, as what a domain keeps is in no way of its own tokens.
+ */
+static bool takes_own(const struct ds_cache *c, const struct ds_share *share, u32 token, u32 slot)
+{
+	if (slot == DS_POLICY_NONE)
+		return is_for(&c->policy, token, 1);
+	return share->used >= share->max;
+}
+
+/* One of the domain's own, whatever the policy says: @slot, from which @victim is to leave. */
 static u32 own_slot(struct ds_cache *c, struct ds_share *share, u32 token, u32 slot, u32 victim)
 {
 	u32 own = ds_share_oldest(&c->shares, share);
 
 	if (own == slot)
 		return slot;
-	if (victim == DS_POLICY_NONE)
+	if (slot != DS_POLICY_NONE && victim == DS_POLICY_NONE)
 		ds_policy_forget(&c->policy, slot);
-	else
+	else if (slot != DS_POLICY_NONE)
 		ds_policy_rekey(&c->policy, slot, victim);
 	if (own == DS_SHARE_NONE)
 		return DS_POLICY_NONE;
@@ -300,27 +321,18 @@ static u32 l1_slot_for(struct ds_cache *c, u32 token)
 	if (c->shares.count)
 		share = ds_share_find(&c->shares, ds_share_domain(&c->table, token));
 	slot = ds_policy_miss(&c->policy, key, &victim);
-	if (slot != DS_POLICY_NONE && share && share->used >= share->max)
+	if (share && takes_own(c, share, token, slot))
 		slot = own_slot(c, share, token, slot, victim);
 	if (slot != DS_POLICY_NONE)
 		promise(c, slot, share);
 	return slot;
 }
 
-/* Document 001's rule, in its modes. */
-static bool is_for_l2(const struct ds_policy *p, u32 token)
-{
-	u64 hash = ds_policy_hash(ds_token_index(token));
-
-	return !p->base || ds_sketch_count(&p->base->sketch, hash) >=
-			   p->base->params.promote_to_l2_threshold;
-}
-
 static int into_l2(struct ds_cache *c, struct ds_cache_change *ch, u32 token)
 {
 	u32 slot;
 
-	if (!is_for_l2(&c->policy, token))
+	if (!is_for(&c->policy, token, 2))
 		return -ENOSPC;
 	slot = l2_slot_for(c, ch, token);
 	return slot == DS_L2_NONE ? -ENOSPC : to_l2(c, ch, token, slot);

@@ -159,6 +159,13 @@ static struct ds_waiter *close_request(struct ds_expand *box, u32 slot)
 	return waiters;
 }
 
+/* With its token, or with the mailbox. Return: who waited. */
+static struct ds_waiter *cut_request(struct ds_expand *box, u32 slot)
+{
+	box->stats.ended++;
+	return close_request(box, slot);
+}
+
 static void raise_request(struct ds_expand *box, u32 slot)
 {
 	struct ds_expand_slot *s = &box->slots[slot];
@@ -312,7 +319,7 @@ void ds_expand_revoked(struct ds_expand *box, u32 token)
 	ds_spin_lock(&box->lock);
 	slot = ds_slotmap_find(&box->map, token);
 	if (slot != DS_SLOT_NONE)
-		waiters = close_request(box, slot);
+		waiters = cut_request(box, slot);
 	ds_spin_unlock(&box->lock);
 	ds_waiter_tell(waiters, -ESTALE);
 }
@@ -362,7 +369,7 @@ void ds_expand_shut(struct ds_expand *box)
 	box->gone = true;
 	for (slot = 0; slot < expand_param(box, DS_EXPAND_MAILBOX); slot++)
 		if (box->slots[slot].seq != NO_REQUEST)
-			ds_waiter_move(&waiters, close_request(box, slot));
+			ds_waiter_move(&waiters, cut_request(box, slot));
 	ds_spin_unlock(&box->lock);
 	ds_waiter_tell(waiters, -ENODEV);
 }

@@ -165,6 +165,10 @@ struct ds_expand_ops {
  * @gone: waiters told -ENODEV, as their requester went away
  * @withdrawn: requests that ended because nobody waited any more
  * @prestaged: requests made for neighbours of a hot page
+ * @ended: requests that ended with their token, or with the mailbox
+ *
+ * What entered the mailbox is there, or has left it: @asked and @prestaged are as many as
+ * @served, @withdrawn, @ended and the requests under way.
  */
 struct ds_expand_stats {
 	u64 asked;
@@ -185,6 +189,7 @@ struct ds_expand_stats {
 	u64 gone;
 	u64 withdrawn;
 	u64 prestaged;
+	u64 ended;
 };
 
 /* How often a page was asked for; pages with the same place wear each other off. */

@@ -153,6 +153,11 @@ static int batch_install(struct ds_batch *b, const struct ds_batch_item *item)
 	return ret == -EEXIST ? 0 : ret;	/* another miss was faster */
 }
 
+static void batch_used(struct ds_batch *b, u32 token, u32 misses)
+{
+	ds_cache_used(of_batch(b)->cache, token, misses);
+}
+
 static const struct ds_batch_ops batch_ops = {
 	.page = batch_page,
 	.fetch = batch_fetch,
@@ -229,6 +234,7 @@ int ds_fetch_init(struct ds_fetch *f, struct ds_cache *cache,
 	ret = ds_expand_init(&f->box, &box_ops, expand);
 	if (ret)
 		ds_batch_destroy(&f->batch);
+	f->batch.used = batch_used;
 	f->cache = cache;
 	f->allowed = allowed;
 	f->moved = NULL;

@@ -3,6 +3,7 @@
  * DS: L1 shared out among trust domains.
  */
 #include "share.h"
+#include "table.h"
 #include "walk.h"
 
 #define OLDEST_LOOK	8u
@@ -235,35 +236,57 @@ bool ds_share_keeps(const struct ds_shares *s, u32 slot)
 	return slots_now(s) && (s->slots[slot].held || s->slots[slot].busy);
 }
 
+/*
+ * One that has as many uses as can be counted, so that it may be the one that cannot leave its
+ * slot, is read without one more. A wide one's description would need it.
+ */
+static int describe(struct ds_token_table *t, u32 token, struct ds_token_desc *d)
+{
+	int ret = ds_token_get(t, token, d);
+	struct ds_token_pack p;
+	u32 where;
+	u64 word;
+
+	if (!ret)
+		ds_token_put(t, token);
+	if (ret != -EOVERFLOW)
+		return ret;
+	ret = ds_token_find(t, token, &word);
+	if (!ret)
+		ret = ds_token_copy(t, token, &word, &p);
+	if (!ret && ds_token_pack_is_wide(&p, &where))
+		ret = -EOVERFLOW;
+	return ret ?: ds_token_unpack(&p, NULL, d);
+}
+
 static u32 domain_of_pd(struct ds_token_table *t, u32 index)
 {
 	struct ds_token_desc d;
-	u32 pd, domain;
+	u32 pd;
 	u64 word;
 
 	if (index == DS_TOKEN_NONE)
 		return DS_SHARE_NONE;
 	pd = ds_token_at(t, index, &word);
-	if (!pd || ds_token_get(t, pd, &d))
+	if (!pd || describe(t, pd, &d))
 		return DS_SHARE_NONE;
-	domain = d.type == DS_TOKEN_PD ? d.pd.domain : DS_SHARE_NONE;
-	ds_token_put(t, pd);
-	return domain;
+	return d.type == DS_TOKEN_PD ? d.pd.domain : DS_SHARE_NONE;
 }
 
 u32 ds_share_domain(struct ds_token_table *t, u32 token)
 {
-	u32 domain = DS_SHARE_NONE;
 	struct ds_token_desc d;
 
-	if (ds_token_get(t, token, &d))
+	if (describe(t, token, &d))
 		return DS_SHARE_NONE;
-	if (d.type == DS_TOKEN_PD)
-		domain = d.pd.domain;
-	else if (d.type == DS_TOKEN_MR)
-		domain = domain_of_pd(t, d.mr.pd);
-	else if (d.type == DS_TOKEN_QP)
-		domain = domain_of_pd(t, d.qp.pd);
-	ds_token_put(t, token);
-	return domain;
+	switch (d.type) {
+	case DS_TOKEN_PD:
+		return d.pd.domain;
+	case DS_TOKEN_MR:
+		return domain_of_pd(t, d.mr.pd);
+	case DS_TOKEN_QP:
+		return domain_of_pd(t, d.qp.pd);
+	default:
+		return DS_SHARE_NONE;
+	}
 }

@@ -3,9 +3,9 @@
  * DS: L1 shared out among trust domains (document 001's partitions).
  *
  * A domain that has a share keeps the slots that its last @min tokens came to, whatever
- * others do, and has no more than @max: its next one takes the place of its oldest that is not
- * pinned. The other slots are everybody's. Who came before the share was made is not counted,
- * unless it was to leave and could not.
+ * others do, and has no more than @max: then its next one takes the place of its oldest that is
+ * not pinned, and so it does when all others' slots have to stay. The other slots are everybody's.
+ * Who came before the share was made is not counted, unless it was to leave and could not.
  *
  * Under the lock of the cache, but for ds_shares_prepare().
  */
@@ -170,7 +170,7 @@ bool ds_share_keeps(const struct ds_shares *s, u32 slot);
  * @t: table
  * @token: any number
  *
- * Return: the number; DS_SHARE_NONE if it has none.
+ * Return: the number; DS_SHARE_NONE if it has none, or is wide and cannot be used once more.
  */
 u32 ds_share_domain(struct ds_token_table *t, u32 token);
 

@@ -17,8 +17,9 @@ static u64 version[TOKENS];		/* of each token */
 static bool ended[TOKENS], in_l1[TOKENS];
 static u32 dma_pages[LOG], dma_counts[LOG], dma_tokens[LOG * PAGE], dmas, dma_all;
 static u32 installs, rooms, asked_neighbours;
+static u32 heard[TOKENS];		/* uses of each that was not stale */
 static int dma_ret;
-static void (*during_dma)(void);
+static void (*during_dma)(void), (*during_install)(u32 token);
 
 static inline u32 page_of(struct ds_batch *b, u32 token)
 {
@@ -69,11 +70,21 @@ static inline int into_l1(struct ds_batch *b, const struct ds_batch_item *item)
 {
 	assert_ptr_equal(b, &batch);
 	assert_int_equal(item->pack.fixed, item->token * 3ull);
+	if (during_install)
+		during_install(item->token);
 	if (ended[item->token] || version[item->token] != item->word)
 		return -ESTALE;
 	installs++;
 	in_l1[item->token] = true;
+	heard[item->token] += 1 + item->joined;
 	return 0;
+}
+
+static inline void used(struct ds_batch *b, u32 token, u32 misses)
+{
+	assert_ptr_equal(b, &batch);
+	assert_true(misses > 0);
+	heard[token] += misses;
 }
 
 static inline void room(struct ds_batch *b)
@@ -124,7 +135,10 @@ static inline void start(void)
 	dmas = dma_all = installs = rooms = asked_neighbours = 0;
 	dma_ret = 0;
 	during_dma = NULL;
+	during_install = NULL;
+	memset(heard, 0, sizeof(heard));
 	assert_int_equal(ds_batch_init(&batch, &ops, NULL), 0);
+	batch.used = used;
 }
 
 static inline void set(enum ds_batch_param which, u64 value)
@@ -145,6 +159,7 @@ static inline void start_small(u64 queue, u64 staging)
 	params[DS_PREFETCH_QUEUE] = queue;
 	params[DS_PREFETCH_STAGING] = staging;
 	assert_int_equal(ds_batch_init(&batch, &ops, params), 0);
+	batch.used = used;
 }
 
 static inline void miss(u32 token, u32 tester, u64 now)

@@ -289,6 +289,44 @@ static void stale_at_install(void **state)
 	finish();
 }
 
+static void use_again(u32 token)
+{
+	u32 i;
+
+	for (i = 0; i < 10 && token == 7; i++)
+		miss(7 + i % 3, 3 + i, 1);
+	if (token == 9) {	/* and it is stale */
+		version[9]++;
+		miss(9, 14, 1);
+	}
+}
+
+/* Misses of tokens that wait, while they or others of their page are being installed. */
+static void misses_during_an_install(void **state)
+{
+	u32 i;
+
+	(void)state;
+	start();
+	for (i = 0; i < 3; i++)
+		miss(7 + i, i, 0);
+	during_install = use_again;
+	assert_int_equal(ds_batch_flush(&batch, 1), 3);
+	assert_int_equal(batch.stats.joined, 11);
+	for (i = 0; i < 13; i++)
+		assert_told(i, i % 3 < 2 ? 0 : -ESTALE);
+	assert_told(14, -ESTALE);
+	assert_int_equal(heard[7], 5);
+	assert_int_equal(heard[8], 4);
+	assert_int_equal(heard[9], 0);
+	/* An owner that does not want to know. */
+	batch.used = NULL;
+	miss(7, 0, 2);
+	assert_int_equal(ds_batch_flush(&batch, 3), 1);
+	assert_int_equal(heard[7], 6);
+	finish();
+}
+
 static void cancel_one(void)
 {
 	assert_true(ds_batch_cancel(&batch, 5, &testers[1].w));
@@ -488,6 +526,7 @@ int main(void)
 		TEST(dma_is_saturated),
 		TEST(dma_fails),
 		TEST(stale_at_install),
+		TEST(misses_during_an_install),
 		TEST(cancelled_is_not_told),
 		TEST(misses_during_a_flush),
 		TEST(the_device_goes),

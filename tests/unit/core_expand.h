@@ -176,7 +176,7 @@ static inline void set(enum ds_expand_param which, u64 value)
 	assert_int_equal(ds_expand_set(&box, which, value), 0);
 }
 
-/* Each slot is somewhere once. */
+/* Each slot is somewhere once, and each request is there or was counted when it left. */
 static inline void assert_slots(void)
 {
 	u32 slots = (u32)expand_param(&box, DS_EXPAND_MAILBOX), slot, background = 0, used = 0;
@@ -195,6 +195,8 @@ static inline void assert_slots(void)
 		held[s->requester] += s->seq != NO_REQUEST;
 	}
 	assert_int_equal(used, slots - box.spare.count);
+	assert_int_equal(box.stats.asked + box.stats.prestaged, used + box.stats.withdrawn + box.stats.ended +
+			 box.stats.served[DS_EXPAND_URGENT] + box.stats.served[DS_EXPAND_BACKGROUND]);
 	assert_int_equal(box.background, background);
 	assert_memory_equal(box.held, held, sizeof(held));
 }

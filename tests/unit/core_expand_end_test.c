@@ -112,6 +112,10 @@ static void late_after_a_revoke(void **state)
 	assert_told(1, -ESTALE);
 	assert_late(&job);
 	assert_false(in_l2[10]);
+	ds_expand_revoked(&box, 10);	/* of which nobody asks */
+	assert_int_equal(box.stats.ended, 1);
+	assert_int_equal(box.stats.withdrawn, 0);
+	assert_slots();
 	/* Revoked with nobody being told: produce() says so. */
 	ask_copy(11, 0);
 	ended[11] = true;
@@ -472,7 +476,8 @@ static void random_histories(void **state)
 		check_tester(i);
 	}
 	assert_true(box.stats.late && box.stats.expired && box.stats.raised && box.stats.aged &&
-		    box.stats.full && box.stats.limited && box.stats.gone && box.stats.withdrawn && box.stats.prestaged);
+		    box.stats.full && box.stats.limited && box.stats.gone && box.stats.withdrawn &&
+		    box.stats.prestaged && box.stats.ended);
 	ds_expand_shut(&box);
 	for (i = 0; i < TESTERS; i++)
 		assert_true(!waits[i] || testers[i].told == 1);

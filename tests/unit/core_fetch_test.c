@@ -544,21 +544,34 @@ static void random_uses(void **state)
 	stop();
 }
 
-/* Document 001 counts uses: also those that come while a token waits to be fetched. */
+static void join_late(struct ds_fetch *f, u32 token, u64 since)
+{
+	u32 i;
+
+	(void)since;
+	for (i = 1; i < 3 && token == tokens[1]; i++)
+		ds_fetch_miss(f, tokens[i], NULL, 0);
+}
+
+/*
+ * Document 001 counts uses: also those that come while a token waits to be fetched, and while
+ * another one of its page, or it, is being installed.
+ */
 static void misses_that_join_are_uses(void **state)
 {
 	u32 i, most = DS_POLICY_PROMOTE_TO_L1_THRESHOLD;
 
 	(void)state;
 	start_with(DS_POLICY_LITERAL_001, 1, 0);
-	for (i = 0; i < most; i++) {
-		if (i + 1 < most)
-			ds_fetch_miss(&fetch, tokens[2], NULL, 0);
-		ds_fetch_miss(&fetch, tokens[1], NULL, 0);
-	}
+	fetch.moved = join_late;
+	for (i = 0; i < 3 * most - 2; i++)
+		ds_fetch_miss(&fetch, tokens[1 + i % 3], NULL, 0);
 	ds_fetch_work(&fetch, 1000000000, 1);
 	assert_int_equal(tier_of(1), 1);
-	assert_int_equal(tier_of(2), 2);
+	assert_int_equal(tier_of(2), 1);
+	assert_int_equal(tier_of(3), 2);
+	assert_int_equal(ds_sketch_count(&cache.policy.base->sketch,
+					 ds_policy_hash(ds_token_index(tokens[1]))), most + 1);
 	stop();
 }
 

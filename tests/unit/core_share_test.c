@@ -1,47 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Shares of L1 that trust domains have: what a domain keeps, whatever others do, and no more. */
-#include "core_tier.h"
-
-enum { DOMAINS = 4 };
-
-/* Each protection domain is of another trust domain; tokens are theirs by turns. */
-static void start_domains(u32 pds[DOMAINS])
-{
-	u32 i;
-
-	assert_int_equal(ds_cache_init(&cache, TOKENS + 10, CAPACITY, DS_POLICY_DEFAULT, 1,
-				       DS_L2_ANYWHERE), 0);
-	memset(posted, 0, sizeof(posted));
-	for (i = 0; i < DOMAINS; i++) {
-		struct ds_token_desc d = { .type = DS_TOKEN_PD, .pd.domain = i + 100, .pd.number = i };
-
-		assert_int_equal(ds_token_create(&cache.table, &d, &pds[i]), 0);
-	}
-	for (i = 0; i < TOKENS; i++) {
-		struct ds_token_desc d = { .type = DS_TOKEN_QP, .qp.number = i + 1,
-					   .qp.pd = ds_token_index(pds[i % DOMAINS]) };
-
-		assert_int_equal(ds_token_create(&cache.table, &d, &tokens[i]), 0);
-	}
-}
-
-static void stop_domains(const u32 pds[DOMAINS])
-{
-	u32 i;
-
-	for (i = 0; i < DOMAINS; i++)
-		end(pds[i]);
-	stop();
-}
-
-static void count_domains(u32 of[DOMAINS])
-{
-	u32 i;
-
-	memset(of, 0, DOMAINS * sizeof(of[0]));
-	for (i = 0; i < TOKENS; i++)
-		of[i % DOMAINS] += tier_of(i) == 1;
-}
+#include "core_share.h"
 
 static void bad_shares(void **state)
 {
@@ -459,18 +418,6 @@ static void who_cannot_go(void **state)
 	assert_int_equal(stuck->used, 1);
 	check_all(in);
 	stop_domains(pds);
-}
-
-static void hold(u32 i, bool hold)
-{
-	u32 n;
-
-	for (n = 0; n < DS_WORD_USES_MAX - 1; n++) {
-		if (hold)
-			assert_int_equal(ds_token_hold(&cache.table, tokens[i]), 0);
-		else
-			ds_token_put(&cache.table, tokens[i]);
-	}
 }
 
 /* The oldest has too many uses: it stays where it is, and the next one goes with the next step. */

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * The token cache with L2, many threads: users whose misses carry tokens from tier to tier,
- * others that do so in two halves, pin, let time pass, and revoke.
+ * others that do so in two halves, pin, stage, change shares, let time pass, and revoke; with each
+ * policy.
  *
  * A token's number of posted requests is its sequence, as in core_move_race. The first STABLE
  * tokens are never revoked: they have in the end what was added to them.
  *
- * DS_TEST_STEPS: uses of all threads.
+ * DS_TEST_STEPS: uses of all threads, in each two of the tests.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -35,8 +36,8 @@ struct user {
 
 static struct ds_cache cache;
 static u32 tokens[TOKENS];
-static u64 wrong, halves, revokes;
-static bool stop, unused;
+static u64 wrong, halves, revokes, staged, changes;
+static bool stop, unused, toggles;
 
 static void count(u64 *counter)
 {
@@ -57,6 +58,7 @@ static u32 pick(u32 *random)
 }
 
 /* Of trust domains that have shares of L1. */
+enum { SHARE_MIN = 3, SHARE_MAX = 5 };
 static u32 pds[2];
 
 static void create_pds(void)
@@ -68,7 +70,7 @@ static void create_pds(void)
 		struct ds_token_desc d = { .type = DS_TOKEN_PD, .pd.domain = i + 1 };
 
 		assert_int_equal(ds_token_create(&cache.table, &d, &pds[i]), 0);
-		assert_int_equal(ds_cache_partition(&cache, i + 1, 3 * i, 5), 0);
+		assert_int_equal(ds_cache_partition(&cache, i + 1, SHARE_MIN * i, SHARE_MAX), 0);
 	}
 }
 
@@ -138,6 +140,8 @@ static void *user(void *arg)
 		if (u->random >> 9 & 1 &&
 		    !ds_token_add_posted(&cache.table, smp_load_acquire(&tokens[i]), 1))
 			u->added[i]++;
+		if (!(n % 32))	/* the others are to come in between, also with few processors */
+			sched_yield();
 	}
 	return NULL;
 }
@@ -165,18 +169,50 @@ static void *by_halves(void *arg)
 	return NULL;
 }
 
+/* It becomes larger and smaller, and may be none. */
+static void change_share(u32 random)
+{
+	u32 min = random >> 4 & 3, max = random & 8 ? SHARE_MAX : CAPACITY;
+
+	if (ds_cache_partition(&cache, 1 + (random & 1), min, random & 2 ? min + 1 : max))
+		count(&wrong);
+	count(&changes);
+}
+
+/* As `dsctl token set` does it. An adaptive policy would soon want hardly anybody in L1. */
+static void set_thresholds(u32 l1)
+{
+	if (!cache.policy.base)
+		return;
+	ds_spin_lock(&cache.lock);
+	cache.policy.base->params.promote_to_l1_threshold = l1;
+	cache.policy.base->params.promote_to_l2_threshold = min(l1, 2u);
+	ds_spin_unlock(&cache.lock);
+}
+
 static void *others(void *arg)
 {
-	const struct ds_policy_load no_load = { 0 };
+	struct ds_policy_load load = { 0 };
 	u32 random = 99, i;
-	u64 now = 0;
+	u64 now = 0, uses = 0;
 
 	(void)arg;
 	while (!READ_ONCE(stop)) {
 		i = pick(&random);
 		ds_cache_pin(&cache, smp_load_acquire(&tokens[i]), !(random >> 9 & 15));
+		if (!ds_cache_stage(&cache, smp_load_acquire(&tokens[pick(&random)])))
+			count(&staged);
+		if (!(next_random(&random) & 31))
+			change_share(random >> 5);
+		if (!(next_random(&random) & 7))
+			set_thresholds(1 + (random >> 9 & 3));
+		if (toggles && !(next_random(&random) & 255))
+			WRITE_ONCE(cache.table.blocking, random >> 9 & 1);
+		load.blocking = READ_ONCE(cache.table.blocking);
+		load.cpu = 1000;
 		now += 1000000;
-		ds_cache_tick(&cache, now, 0, &no_load, 2);
+		uses += 37;
+		ds_cache_tick(&cache, now, uses, &load, 2);
 		sched_yield();
 	}
 	return NULL;
@@ -214,6 +250,21 @@ static void *revoker(void *arg)
 	return NULL;
 }
 
+/* Nobody has to stay: no domain has, or keeps, more than it may. */
+static void check_shares(void)
+{
+	const struct ds_policy_load no_load = { 0 };
+	u32 i;
+
+	for (i = 0; i < TOKENS; i++)
+		ds_cache_pin(&cache, tokens[i], false);
+	ds_cache_tick(&cache, 0, 0, &no_load, 2 * CAPACITY);
+	for (i = 0; i < 2; i++) {
+		assert_true(cache.shares.of[i].used <= cache.shares.of[i].max);
+		assert_true(cache.shares.of[i].held <= cache.shares.of[i].min);
+	}
+}
+
 /* Nothing is on its way, in use or half written, and each slot is somebody's or free. */
 static void check(const struct user *users)
 {
@@ -243,8 +294,7 @@ static void check(const struct user *users)
 	assert_true(in[1] <= CAPACITY);
 	assert_int_equal(cache.pins, pins);
 	assert_int_equal(cache.table.l2.used, in[2]);
-	for (i = 0; i < 2; i++)
-		assert_true(cache.shares.of[i].used <= 5);
+	check_shares();
 	for (i = 0; i < TOKENS; i++)
 		end(tokens[i]);
 	assert_int_equal(cache.table.l2.used, 0);
@@ -254,30 +304,41 @@ static void check(const struct user *users)
 	}
 }
 
-static void all_at_once(bool blocking)
+enum blocking { OPTIMISTIC, BLOCKING, BY_TURNS };
+
+static void start(u32 mode, enum blocking blocking)
+{
+	assert_int_equal(ds_cache_init(&cache, TOKENS + 2, CAPACITY, mode, 1, DS_L2_ANYWHERE), 0);
+	/* They are not used so often that the normal thresholds are met. */
+	set_thresholds(1);
+	cache.table.blocking = blocking == BLOCKING;
+	toggles = blocking == BY_TURNS;
+	wrong = 0;
+	halves = 0;
+	revokes = 0;
+	staged = 0;
+	changes = 0;
+	stop = false;
+}
+
+static void all_at_once(u32 mode, enum blocking blocking)
 {
 	static struct user users[USERS];
 	static void *(*const parts[])(void *) = { by_halves, others, revoker };
 	const char *steps = getenv("DS_TEST_STEPS");
-	u64 found[4] = { 0 };
+	u64 found[4] = { 0 }, all = steps ? strtoull(steps, NULL, 0) : STEPS(600000);
 	pthread_t threads[3];
 	u32 i, k;
 
-	assert_int_equal(ds_cache_init(&cache, TOKENS + 2, CAPACITY, DS_POLICY_DEFAULT, 1,
-				       DS_L2_ANYWHERE), 0);
+	start(mode, blocking);
 	create_pds();
 	for (i = 0; i < TOKENS; i++)
 		tokens[i] = create(i);
-	cache.table.blocking = blocking;
-	wrong = 0;
-	halves = 0;
-	revokes = 0;
-	stop = false;
 	memset(users, 0, sizeof(users));
 	for (i = 0; i < 3; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, parts[i], NULL), 0);
 	for (i = 0; i < USERS; i++) {
-		users[i].steps = (steps ? strtoull(steps, NULL, 0) : STEPS(600000)) / USERS;
+		users[i].steps = all / 2 / USERS;
 		users[i].random = i + 1;
 		assert_int_equal(pthread_create(&users[i].thread, NULL, user, &users[i]), 0);
 	}
@@ -289,10 +350,11 @@ static void all_at_once(bool blocking)
 	WRITE_ONCE(stop, true);
 	for (i = 0; i < 3; i++)
 		pthread_join(threads[i], NULL);
-	print_message("# found in L1 %llu, in L2 %llu, at home %llu; %llu pairs of halves, %llu revoked\n",
-		      found[1], found[2], found[3], halves, revokes);
+	print_message("# found in L1 %llu, in L2 %llu, at home %llu; %llu pairs of halves, %llu revoked, "
+		      "%llu staged, %llu shares\n", found[1], found[2], found[3], halves, revokes, staged,
+		      changes);
 	assert_int_equal(wrong, 0);
-	assert_true(found[1] && found[2] && found[3] && halves && revokes);
+	assert_true(found[1] && found[2] && found[3] && halves && revokes && staged);
 	check(users);
 	assert_int_equal(ds_cache_destroy(&cache), 0);
 }
@@ -300,13 +362,25 @@ static void all_at_once(bool blocking)
 static void optimistic(void **state)
 {
 	(void)state;
-	all_at_once(false);
+	all_at_once(DS_POLICY_DEFAULT, OPTIMISTIC);
 }
 
 static void blocking(void **state)
 {
 	(void)state;
-	all_at_once(true);
+	all_at_once(DS_POLICY_DEFAULT, BLOCKING);
+}
+
+static void literal_001(void **state)
+{
+	(void)state;
+	all_at_once(DS_POLICY_LITERAL_001, BY_TURNS);
+}
+
+static void adaptive_001(void **state)
+{
+	(void)state;
+	all_at_once(DS_POLICY_ADAPTIVE_001, BY_TURNS);
 }
 
 int main(void)
@@ -314,6 +388,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(optimistic),
 		cmocka_unit_test(blocking),
+		cmocka_unit_test(literal_001),
+		cmocka_unit_test(adaptive_001),
 	};
 
 	return cmocka_run_group_tests_name("core_tier_race", tests, NULL, NULL);
