@@ -104,6 +104,25 @@ void ds_pages_free(struct page **pages, u64 count)
 
 /* ---- Pages of the caller ---- */
 
+/* Pages of a process, in @mm. */
+struct ds_pin {
+	struct work_struct	work;
+	struct mm_struct	*mm;
+	struct page		**pages;
+	u64			count;
+};
+
+/* As the verbs count it: without the mmap lock, which its owner may hold for long. */
+static int ds_pages_charge(struct mm_struct *mm, u64 count)
+{
+	u64 limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
+
+	if (atomic64_add_return(count, &mm->pinned_vm) <= limit || capable(CAP_IPC_LOCK))
+		return 0;
+	atomic64_sub(count, &mm->pinned_vm);
+	return -ENOMEM;
+}
+
 static void ds_pages_unpin_some(struct page **pages, u64 count)
 {
 	while (count) {
@@ -116,10 +135,50 @@ static void ds_pages_unpin_some(struct page **pages, u64 count)
 	}
 }
 
-struct page **ds_pages_pin(u64 addr, u64 count, struct mm_struct **mm)
+static void ds_pin_free(struct ds_pin *pin)
 {
-	struct page **pages;
+	atomic64_sub(pin->count, &pin->mm->pinned_vm);
+	mmdrop(pin->mm);
+	kvfree(pin->pages);
+	kfree(pin);
+}
+
+static void ds_pin_work(struct work_struct *work)
+{
+	struct ds_pin *pin = container_of(work, struct ds_pin, work);
+
+	ds_pages_unpin_some(pin->pages, pin->count);
+	ds_pin_free(pin);
+}
+
+/* Charged, but without pages yet. */
+static struct ds_pin *ds_pin_new(u64 count)
+{
+	struct ds_pin *pin = kzalloc(sizeof(*pin), GFP_KERNEL_ACCOUNT);
+	int err = -ENOMEM;
+
+	if (!pin)
+		return ERR_PTR(-ENOMEM);
+	pin->pages = ds_pages_array(count);
+	if (pin->pages)
+		err = ds_pages_charge(current->mm, count);
+	if (err) {
+		kvfree(pin->pages);
+		kfree(pin);
+		return ERR_PTR(err);
+	}
+	INIT_WORK(&pin->work, ds_pin_work);
+	mmgrab(current->mm);
+	pin->mm = current->mm;
+	pin->count = count;
+	return pin;
+}
+
+struct page **ds_pages_pin(u64 addr, u64 count, struct ds_pin **out)
+{
 	u64 done = 0, bytes, last;
+	struct page **pages;
+	struct ds_pin *pin;
 	int n;
 
 	if (!PAGE_ALIGNED(addr) || !count ||
@@ -129,13 +188,10 @@ struct page **ds_pages_pin(u64 addr, u64 count, struct mm_struct **mm)
 	if (!access_ok(u64_to_user_ptr(addr), bytes))
 		return ERR_PTR(-EFAULT);
 
-	pages = ds_pages_array(count);
-	if (!pages)
-		return ERR_PTR(-ENOMEM);
-	n = account_locked_vm(current->mm, count, true);
-	if (n)
-		goto free;
-
+	pin = ds_pin_new(count);
+	if (IS_ERR(pin))
+		return ERR_CAST(pin);
+	pages = pin->pages;
 	while (done < count) {
 		n = pin_user_pages_fast(addr + (done << PAGE_SHIFT),
 					min_t(u64, count - done, DS_PAGES_BATCH),
@@ -150,24 +206,21 @@ struct page **ds_pages_pin(u64 addr, u64 count, struct mm_struct **mm)
 			goto unpin;
 		cond_resched();
 	}
-	mmgrab(current->mm);
-	*mm = current->mm;
+	*out = pin;
 	return pages;
 
 unpin:
 	ds_pages_unpin_some(pages, done);
-	account_locked_vm(current->mm, count, false);
-free:
-	kvfree(pages);
+	ds_pin_free(pin);
 	return ERR_PTR(n);
 }
 
-void ds_pages_unpin(struct page **pages, u64 count, struct mm_struct *mm)
+void ds_pages_unpin(struct ds_pin *pin)
 {
-	ds_pages_unpin_some(pages, count);
-	account_locked_vm(mm, count, false);
-	mmdrop(mm);
-	kvfree(pages);
+	if (pin->mm == current->mm)
+		ds_pin_work(&pin->work);
+	else
+		queue_work(ds_unpin_wq, &pin->work);
 }
 
 /* ---- Quotas ---- */
@@ -278,13 +331,12 @@ struct ds_buffer *ds_buffer_pin(u64 addr, u64 length, struct ds_quota *quota)
 
 	if (IS_ERR(buf))
 		return buf;
-	pages = ds_pages_pin(addr, length >> PAGE_SHIFT, &buf->mm);
+	pages = ds_pages_pin(addr, length >> PAGE_SHIFT, &buf->pin);
 	if (IS_ERR(pages)) {
 		ds_buffer_free(buf);
 		return ERR_CAST(pages);
 	}
 	buf->pages = pages;
-	buf->pinned = true;
 	return buf;
 }
 
@@ -296,12 +348,11 @@ void ds_buffer_get(struct ds_buffer *buf)
 static void ds_buffer_release(struct kref *ref)
 {
 	struct ds_buffer *buf = container_of(ref, struct ds_buffer, ref);
-	u64 count = buf->length >> PAGE_SHIFT;
 
-	if (buf->pinned)
-		ds_pages_unpin(buf->pages, count, buf->mm);
+	if (buf->pin)
+		ds_pages_unpin(buf->pin);
 	else
-		ds_pages_free(buf->pages, count);
+		ds_pages_free(buf->pages, buf->length >> PAGE_SHIFT);
 	ds_buffer_free(buf);
 }
 
@@ -341,7 +392,7 @@ static const struct vm_operations_struct ds_buffer_vm_ops = {
 
 int ds_buffer_mmap(struct ds_buffer *buf, struct vm_area_struct *vma)
 {
-	if (buf->pinned || !(vma->vm_flags & VM_SHARED) ||
+	if (buf->pin || !(vma->vm_flags & VM_SHARED) ||
 	    vma->vm_end - vma->vm_start != buf->length)
 		return -EINVAL;
 	if (vma->vm_flags & VM_EXEC)

@@ -8,7 +8,7 @@
 
 #include <linux/atomic.h>
 #include <linux/kref.h>
-#include <linux/mm_types.h>
+#include <linux/types.h>
 
 /**
  * struct ds_quota - bytes of buffers that an open file has
@@ -31,16 +31,14 @@ void ds_quota_put(struct ds_quota *quota);
  * @ref: one for its handle, one for each operation in flight and each mapping
  * @length: bytes
  * @pages: its pages, @length >> PAGE_SHIFT of them
- * @pinned: pages belong to @mm's owner; else they are ours
- * @mm: whose locked memory is charged, if @pinned
+ * @pin: of pages that are a process's; NULL if they are ours
  * @quota: where @length is counted, or NULL
  */
 struct ds_buffer {
 	struct kref		ref;
 	u64			length;
 	struct page		**pages;
-	bool			pinned;
-	struct mm_struct	*mm;
+	struct ds_pin		*pin;
 	struct ds_quota		*quota;
 };
 
@@ -100,15 +98,20 @@ void ds_pages_free(struct page **pages, u64 count);
  * ds_pages_pin - pin memory of the caller for as long as it takes
  * @addr: a multiple of PAGE_SIZE
  * @count: number of pages
- * @mm: set to the address space whose locked memory is charged; a reference is held
+ * @pin: set to what ends it
  *
+ * Counts in RLIMIT_MEMLOCK, as pinned memory of the verbs does.
  * Context: process; killable.
  * Return: the array, or ERR_PTR: -EINVAL: not aligned; -EFAULT: not mapped or
  *	not writable; -ENOMEM: RLIMIT_MEMLOCK or no memory; -EINTR
  */
-struct page **ds_pages_pin(u64 addr, u64 count, struct mm_struct **mm);
+struct page **ds_pages_pin(u64 addr, u64 count, struct ds_pin **pin);
 
-/* The pages count as written. Context: process, mmap lock of @mm not held. */
-void ds_pages_unpin(struct page **pages, u64 count, struct mm_struct *mm);
+/*
+ * The array is freed; the pages count as written. Their owner can hold this up, by a page
+ * that is locked: so only he waits for it, and for all others it is done later.
+ * Context: process.
+ */
+void ds_pages_unpin(struct ds_pin *pin);
 
 #endif

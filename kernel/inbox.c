@@ -183,7 +183,7 @@ static void ds_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 	spin_lock_bh(&m->lock);
 	list_add_tail(&rx->link, &m->inbox);
 	spin_unlock_bh(&m->lock);
-	queue_work(ds_wq, &m->inbox_work);
+	queue_work(ds_inbox_wq, &m->inbox_work);
 }
 
 static int ds_rx_open(struct ds_rx *rx)

@@ -210,7 +210,39 @@ MODULE_PARM_DESC(max_attaches,
 		 "Most segments that one peer may attach, 1 to 65536 (default 4096)");
 
 struct workqueue_struct *ds_wq;
+struct workqueue_struct *ds_inbox_wq;
 struct workqueue_struct *ds_close_wq;
+struct workqueue_struct *ds_unpin_wq;
+
+static void ds_queue_destroy(struct workqueue_struct *wq)
+{
+	if (wq)
+		destroy_workqueue(wq);
+}
+
+static void ds_queues_exit(void)
+{
+	ds_queue_destroy(ds_unpin_wq);
+	ds_queue_destroy(ds_close_wq);
+	ds_queue_destroy(ds_inbox_wq);
+	ds_queue_destroy(ds_wq);
+}
+
+/*
+ * Not WQ_MEM_RECLAIM: no memory is freed by way of DS, and the connection
+ * manager, on which the teardown waits, has no rescuer either.
+ */
+static int ds_queues_init(void)
+{
+	ds_wq = alloc_workqueue("ds", WQ_UNBOUND, 0);
+	ds_inbox_wq = alloc_workqueue("ds_inbox", WQ_UNBOUND, WQ_MAX_ACTIVE);
+	ds_close_wq = alloc_workqueue("ds_close", WQ_UNBOUND, WQ_MAX_ACTIVE);
+	ds_unpin_wq = alloc_workqueue("ds_unpin", WQ_UNBOUND, WQ_MAX_ACTIVE);
+	if (ds_wq && ds_inbox_wq && ds_close_wq && ds_unpin_wq)
+		return 0;
+	ds_queues_exit();
+	return -ENOMEM;
+}
 
 /*
  * The host goes down or into another kernel: no peer may write to its memory
@@ -258,27 +290,12 @@ static int __init ds_init(void)
 
 	ds_node_init();
 
-	/*
-	 * Not WQ_MEM_RECLAIM: no memory is freed by way of DS, and the connection
-	 * manager, on which the teardown waits, has no rescuer either.
-	 */
-	ds_wq = alloc_workqueue("ds", WQ_UNBOUND, 0);
-	if (!ds_wq) {
-		err = -ENOMEM;
+	err = ds_queues_init();
+	if (err)
 		goto err_domain;
-	}
-	/*
-	 * Work on ds_wq waits for teardowns. If these were queued there too, enough
-	 * peers that fail at once would take all its places and wait for ever.
-	 */
-	ds_close_wq = alloc_workqueue("ds_close", WQ_UNBOUND, WQ_MAX_ACTIVE);
-	if (!ds_close_wq) {
-		err = -ENOMEM;
-		goto err_wq;
-	}
 	err = ds_tokens_init();
 	if (err)
-		goto err_close_wq;
+		goto err_queues;
 	err = ds_msg_init();
 	if (err)
 		goto err_tokens;
@@ -348,10 +365,8 @@ err_msg:
 	ds_msg_exit();
 err_tokens:
 	ds_tokens_exit();
-err_close_wq:
-	destroy_workqueue(ds_close_wq);
-err_wq:
-	destroy_workqueue(ds_wq);
+err_queues:
+	ds_queues_exit();
 err_domain:
 	ds_domain_exit();
 	return err;
@@ -376,12 +391,12 @@ static void __exit ds_exit(void)
 	ds_packet_msg_exit();
 	ds_fence_exit();
 	ds_space_exit();
+	flush_workqueue(ds_unpin_wq);
 	ds_segment_exit();
 	ds_msg_exit();
 	ds_buffer_exit();
 	ds_tokens_exit();
-	destroy_workqueue(ds_close_wq);
-	destroy_workqueue(ds_wq);
+	ds_queues_exit();
 	ds_debug_exit();
 	ds_domain_exit();
 }

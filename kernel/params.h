@@ -23,7 +23,13 @@ extern unsigned int ds_max_attaches;	/* segments that one peer may attach */
 
 const char *ds_token_policy_name(void);
 
-extern struct workqueue_struct *ds_wq;	/* unbound, for work that sleeps */
-extern struct workqueue_struct *ds_close_wq;	/* for teardowns, which ds_wq's work waits for */
+/*
+ * Unbound. Work on a queue may wait for work on those after it; on the same one, so much
+ * could wait that what is waited for finds no place.
+ */
+extern struct workqueue_struct *ds_wq;		/* for work that sleeps */
+extern struct workqueue_struct *ds_inbox_wq;	/* for messages as they arrive */
+extern struct workqueue_struct *ds_close_wq;	/* for teardowns */
+extern struct workqueue_struct *ds_unpin_wq;	/* ends of pinned memory: its owner may hold it up */
 
 #endif

@@ -29,12 +29,10 @@ static u64 ds_segments_bytes;
 
 static void ds_segment_free_pages(struct ds_segment *seg)
 {
-	u64 count = seg->attr.length >> PAGE_SHIFT;
-
-	if (seg->attr.flags & DS_SEG_USER_MEMORY)
-		ds_pages_unpin(seg->pages, count, seg->mm);
+	if (seg->pin)
+		ds_pages_unpin(seg->pin);
 	else
-		ds_pages_free(seg->pages, count);
+		ds_pages_free(seg->pages, seg->attr.length >> PAGE_SHIFT);
 }
 
 static void ds_segment_release(struct kref *ref)
@@ -103,7 +101,7 @@ static int ds_segment_get_pages(struct ds_segment *seg)
 	if (ret)
 		return ret;
 	if (seg->attr.flags & DS_SEG_USER_MEMORY)
-		seg->pages = ds_pages_pin(seg->attr.addr, count, &seg->mm);
+		seg->pages = ds_pages_pin(seg->attr.addr, count, &seg->pin);
 	else
 		seg->pages = ds_pages_alloc(count, seg->attr.numa_node);
 	return PTR_ERR_OR_ZERO(seg->pages);

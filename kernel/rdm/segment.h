@@ -12,6 +12,7 @@
 
 struct ds_conn;
 struct ds_domain;
+struct ds_pin;
 struct file;
 struct netlink_ext_ack;
 
@@ -39,7 +40,7 @@ struct ds_segment_attr {
  * @dom: trust domain; a reference is held
  * @pages: its pages
  * @served: a space of the packet service uses it; under the lock of the list
- * @mm: whose locked memory is charged, with DS_SEG_USER_MEMORY
+ * @pin: of its pages, with DS_SEG_USER_MEMORY
  * @lock: protects @regs, @attachers, @busy and @dead
  * @regs: registrations, one for each protection domain of a device
  * @attachers: connections that hold its keys
@@ -54,7 +55,7 @@ struct ds_segment {
 	struct ds_domain	*dom;
 	struct page		**pages;
 	bool			served;
-	struct mm_struct	*mm;
+	struct ds_pin		*pin;
 	struct mutex		lock;		/* see above */
 	struct list_head	regs;
 	struct list_head	attachers;

@@ -27,7 +27,7 @@ static inline long proc_number(const char *file, const char *key)
 
 static inline long locked_kb(void)
 {
-	return proc_number("/proc/self/status", "VmLck:");
+	return proc_number("/proc/self/status", "VmPin:");
 }
 
 /* Pages that are pinned for someone, in the whole system. */
