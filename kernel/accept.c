@@ -45,7 +45,6 @@ u32 ds_conn_accept(struct rdma_cm_id *id, const struct rdma_conn_param *param)
 	ds_lane_param(&conn->ctrl, &reply, &rep, sizeof(rep));
 	id->context = &conn->ctrl;
 	id->event_handler = ds_lane_event;
-	conn->state = DS_CONN_NEW;
 	ds_conn_publish(conn);
 	ds_conn_beat_after(conn, DS_CONN_NEW, DS_HANDSHAKE_MS);
 	ret = rdma_accept(id, &reply);
@@ -144,13 +143,14 @@ unlock:
 	return reject;
 }
 
-/* An earlier connection of the same host from the same address? */
+/* An earlier connection of the same host, in the same domain, from the same address? */
 static bool ds_conn_is_older(struct ds_conn *old, void *ctx)
 {
 	struct ds_conn *conn = ctx;
 
 	return old->trusted && old->serial < conn->serial &&
 	       !memcmp(old->hs.peer.uuid, conn->hs.peer.uuid, sizeof(conn->hs.peer.uuid)) &&
+	       old->hs.peer.domain == conn->hs.peer.domain &&
 	       ds_addr_equal(&old->addr, &conn->addr);
 }
 
@@ -171,17 +171,27 @@ static void ds_conn_fence_older(struct ds_conn *conn)
 	}
 }
 
-/* The client has proved its key: make ready for its lanes. */
+int ds_conn_admit(struct ds_conn *conn)
+{
+	struct ds_domain *domain = ds_domain_get(conn->hs.peer.domain);
+
+	if (!domain)
+		return -ENOENT;
+	/* One that was made anew since the hello may have another key. */
+	if (domain->serial != conn->domain_serial) {
+		ds_domain_put(domain);
+		return -ENOENT;
+	}
+	conn->domain = domain;
+	ds_conn_fence_older(conn);
+	return 0;
+}
+
 int ds_conn_server_up(struct ds_conn *conn)
 {
 	struct ds_pd *pd;
 	u32 i;
 
-	ds_conn_fence_older(conn);
-	conn->domain = ds_domain_get(conn->hs.peer.domain);
-	/* One that was made anew since the hello may have another key. */
-	if (!conn->domain || conn->domain->serial != conn->domain_serial)
-		return -ENOENT;
 	pd = ds_pd_get(conn->dev, conn->domain);
 	if (IS_ERR(pd))
 		return PTR_ERR(pd);

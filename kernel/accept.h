@@ -19,9 +19,12 @@ u32 ds_conn_accept_lane(struct rdma_cm_id *id, const struct rdma_conn_param *par
 			const struct ds_cm_req *req);
 
 /*
- * For conn.c: the client has proved its key: make ready for its lanes. Context:
- * process, may sleep. Return: 0 when the connection is up, or an errno.
+ * For conn.c, when the client has proved its key. ds_conn_admit(): if that is still its
+ * domain's key, end its earlier connections; returns -ENOENT if not.
+ * ds_conn_server_up(): make ready for its lanes; returns 0 when the connection is
+ * up, or an errno. Context: process, may sleep.
  */
+int ds_conn_admit(struct ds_conn *conn);
 int ds_conn_server_up(struct ds_conn *conn);
 
 #endif

@@ -124,6 +124,8 @@ void ds_conn_publish(struct ds_conn *conn)
 	mutex_lock(&ds_conns_lock);
 	conn->serial = ++ds_conns_made;
 	list_add_tail(&conn->link, &ds_conns);
+	/* From here on it may be closed; who does that takes it from the list. */
+	WRITE_ONCE(conn->state, DS_CONN_NEW);
 	ds_conns_accepted += conn->server;
 	ds_conns_strangers += conn->server;
 	mutex_unlock(&ds_conns_lock);
@@ -248,6 +250,8 @@ static const char *ds_conn_open_error(struct ds_conn *conn, int ret)
 		return "no usable RDMA device leads to the address";
 	case -ENOMEM:
 		return "out of memory";
+	case -EPROTO:
+		return "the other host would let no READ be under way";
 	default:
 		return "the connection failed while it was made";
 	}
@@ -280,9 +284,16 @@ int ds_conn_open(struct ds_conn *conn)
 	const char *error = NULL;
 	int ret;
 
-	/* Somebody may have closed it; device and lanes last for as long as the lock is held. */
+	/*
+	 * Somebody may have closed it. Device and lanes last for as long as the lock is
+	 * held; a teardown that had the lock before does not look for lanes made after.
+	 */
+	ret = ds_failpoint(DS_FP_CONN_OPEN);
 	mutex_lock(&conn->lanes_lock);
-	ret = ds_conn_try_open(conn);
+	if (!ret && READ_ONCE(conn->state) == DS_CONN_CLOSING)
+		ret = -ENOTCONN;
+	if (!ret)
+		ret = ds_conn_try_open(conn);
 	if (ret)
 		error = ds_conn_open_error(conn, ret);
 	mutex_unlock(&conn->lanes_lock);
@@ -296,8 +307,15 @@ int ds_conn_open(struct ds_conn *conn)
 	return ret;
 }
 
+/* A uuid is no secret: it counts where the same key or the same address was proved, too. */
+static bool ds_conn_same_host(const struct ds_conn *a, const struct ds_conn *b)
+{
+	return !memcmp(a->hs.peer.uuid, b->hs.peer.uuid, DS_UUID_LEN) &&
+	       (a->hs.peer.domain == b->hs.peer.domain || ds_addr_equal(&a->addr, &b->addr));
+}
+
 /*
- * Does a connected host have @conn's node number and another uuid? Then messages
+ * Does another host that is connected have @conn's node number? Then messages
  * for that node could reach the wrong host. One at the same address has
  * restarted: its connection of before is closed.
  */
@@ -309,8 +327,7 @@ static bool ds_conn_node_taken(struct ds_conn *conn)
 	lockdep_assert_held(&ds_conns_lock);
 	list_for_each_entry(other, &ds_conns, link) {
 		if (!other->trusted || READ_ONCE(other->state) == DS_CONN_CLOSING ||
-		    other->hs.peer.node != conn->hs.peer.node ||
-		    !memcmp(other->hs.peer.uuid, conn->hs.peer.uuid, DS_UUID_LEN))
+		    other->hs.peer.node != conn->hs.peer.node || ds_conn_same_host(other, conn))
 			continue;
 		if (ds_addr_equal(&other->addr, &conn->addr))
 			ds_conn_close(other, "the other host has restarted");
@@ -320,19 +337,49 @@ static bool ds_conn_node_taken(struct ds_conn *conn)
 	return taken;
 }
 
-/* The other host has proved its key; false if its node number is another's. */
-static bool ds_conn_trust(struct ds_conn *conn)
+static bool ds_conns_full(void)
 {
-	bool good;
+	return ds_conns_accepted - ds_conns_strangers >= ds_max_peers;
+}
+
+/* From here on it is served. Return: why it is refused all the same. */
+static u32 ds_conn_trust(struct ds_conn *conn)
+{
+	u32 reject = DS_REJECT_NONE;
 
 	mutex_lock(&ds_conns_lock);
-	good = !ds_conn_node_taken(conn);
-	if (good) {
+	if (ds_conn_node_taken(conn)) {
+		reject = DS_REJECT_NODE;
+	} else if (conn->server && ds_conns_full()) {
+		reject = DS_REJECT_BUSY;	/* others were faster */
+	} else {
 		WRITE_ONCE(conn->trusted, true);
 		ds_conns_strangers -= conn->server;
 	}
 	mutex_unlock(&ds_conns_lock);
-	return good;
+	return reject;
+}
+
+/* The other host has proved its key. Return 1, 0 if it has been closed, or -EPROTO and a refusal. */
+static int ds_conn_shaken(struct ds_conn *conn, struct ds_hs_out *out)
+{
+	u32 reject;
+
+	if (conn->server && ds_conn_admit(conn)) {
+		ds_conn_close(conn, "its trust domain is another one now");
+		return 0;
+	}
+	reject = ds_conn_trust(conn);
+	if (reject) {
+		*out = (struct ds_hs_out){ .type = DS_MSG_REFUSE, .status = reject };
+		conn->hs.reject = reject;
+		return -EPROTO;
+	}
+	if (conn->server && ds_conn_server_up(conn)) {
+		ds_conn_close(conn, "no resources for an authenticated connection");
+		return 0;
+	}
+	return 1;
 }
 
 void ds_conn_handshake(struct ds_conn *conn, const struct ds_msg_hdr *hdr, const void *payload)
@@ -346,14 +393,10 @@ void ds_conn_handshake(struct ds_conn *conn, const struct ds_msg_hdr *hdr, const
 	}
 	up = ds_hs_input(&conn->hs, hdr, payload, &out);
 	trace_ds_handshake(conn->hs.peer.node, conn->server, "input", conn->hs.reject);
-	if (up == 1 && !ds_conn_trust(conn)) {
-		out = (struct ds_hs_out){ .type = DS_MSG_REFUSE, .status = DS_REJECT_NODE };
-		conn->hs.reject = DS_REJECT_NODE;
-		up = -EPROTO;
-	}
-	if (up == 1 && conn->server && ds_conn_server_up(conn)) {
-		ds_conn_close(conn, "no resources for an authenticated connection");
-		return;
+	if (up == 1) {
+		up = ds_conn_shaken(conn, &out);
+		if (!up)
+			return;
 	}
 	if (out.type) {
 		conn->refusing = out.type == DS_MSG_REFUSE;
@@ -476,8 +519,6 @@ static void ds_conn_close_work(struct work_struct *work)
 		ds_domain_put(conn->domain);
 	if (conn->was_up && conn->server)
 		ds_event_peer(conn->hs.peer.node, true, false, conn->reason);
-	if (conn->dev)
-		ds_device_put(conn->dev);
 
 	mutex_lock(&ds_conns_lock);
 	list_del_init(&conn->link);
@@ -485,6 +526,8 @@ static void ds_conn_close_work(struct work_struct *work)
 	ds_conns_strangers -= conn->server && !conn->trusted;
 	ds_conns_gone++;
 	mutex_unlock(&ds_conns_lock);
+	if (conn->dev)
+		ds_device_put(conn->dev);	/* who looks through the list looks at it */
 	complete_all(&conn->closed);
 	wake_up_all(&ds_conns_wait);
 	if (conn->peer)
@@ -542,8 +585,7 @@ bool ds_conn_room(void)
 	bool room;
 
 	mutex_lock(&ds_conns_lock);
-	room = ds_conns_strangers < DS_MAX_STRANGERS &&
-	       ds_conns_accepted - ds_conns_strangers < ds_max_peers;
+	room = ds_conns_strangers < DS_MAX_STRANGERS && !ds_conns_full();
 	mutex_unlock(&ds_conns_lock);
 	return room;
 }

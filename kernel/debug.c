@@ -71,6 +71,7 @@ struct ds_fp {
 static struct ds_fp ds_fps[DS_FP_COUNT] = {
 	[DS_FP_CHAIN_POST]	= { .name = "chain_post" },
 	[DS_FP_CHAIN_PARTIAL]	= { .name = "chain_partial" },
+	[DS_FP_CONN_OPEN]	= { .name = "conn_open" },
 	[DS_FP_HELLO]		= { .name = "hello" },
 	[DS_FP_AUTH_OK]		= { .name = "auth_ok" },
 	[DS_FP_LANE_CONNECT]	= { .name = "lane_connect" },

@@ -15,6 +15,7 @@
 enum ds_failpoint {
 	DS_FP_CHAIN_POST,	/* before a chain is posted; EAGAIN: there is no room, ever */
 	DS_FP_CHAIN_PARTIAL,	/* only the first request of a chain reaches the device */
+	DS_FP_CONN_OPEN,	/* before a connection to a peer is made */
 	DS_FP_HELLO,		/* before HELLO or its answer is sent */
 	DS_FP_AUTH_OK,		/* before AUTH_OK is sent */
 	DS_FP_LANE_CONNECT,	/* before a data queue pair is connected */

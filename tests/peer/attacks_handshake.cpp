@@ -188,6 +188,27 @@ void taken_number(const Target &t) {
     expect_end(client.ending(), DS_REJECT_NODE, "the number of a connected host");
 }
 
+// A uuid is no secret: a host of another domain has it, and the number, of one that is connected.
+void taken_uuid(const Target &t) {
+    Client victim = t.second_client();
+    victim.open();
+    Identity self = t.other_identity();
+    std::memcpy(self.host.uuid, victim.self().host.uuid, sizeof(self.host.uuid));
+    Client client({t.address.host, t.address.port, t.other_from}, self);
+    client.connect();
+    Message reply = client.hello_reply();
+    Mac mac =
+        proof(t.other_key, "client", client.handshake().hello, struct_of<ds_hello>(reply.payload));
+    client.send(make_message(DS_MSG_AUTH, bytes_of(mac), 0, 0, client.epoch()));
+    expect_end(client.ending(), DS_REJECT_NODE, "the number and uuid of a connected host");
+    victim.heartbeat();
+    // At its own address it is a host that is in two domains.
+    Client both(t.address, self);
+    both.open();
+    both.heartbeat();
+    victim.heartbeat();
+}
+
 // All that an earlier connection said, said again.
 void replay(const Target &t) {
     Client first = t.client();
@@ -321,6 +342,7 @@ const Attack attacks[] = {
     {"HELLO with each field wrong", "refused with that field's reason", identity_fields},
     {"HELLO with each header field wrong", "closed", header_fields},
     {"HELLO with the number of a connected host", "refused: NODE", taken_number},
+    {"HELLO with the number and uuid of a host of another domain", "refused: NODE", taken_uuid},
     {"HELLO and AUTH of an earlier connection", "new nonce; refused: AUTH", replay},
     {"the server's own messages sent back", "refused: MAGIC, AUTH, NODE", reflection},
     {"handshake messages in the wrong order", "refused: MAGIC", wrong_order},

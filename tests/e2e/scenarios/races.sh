@@ -6,7 +6,7 @@
 # taken away. What waits ends in time, with an error and a remedy; nothing stays.
 # shellcheck source=tests/e2e/lib.sh
 . /share/lib.sh
-plan 33
+plan 36
 
 hold() { # hold NODE FAILPOINT [MS]
 	on_node "$1" sh -c "echo 'delay ${3:-$((1000 + 1000 * slow))} 1' > /sys/kernel/debug/ds/failpoints/$2"
@@ -43,6 +43,14 @@ works() {
 
 configure
 segment=$(lend 2 16M)
+
+hold 1 conn_open
+start peer 1 dsctl -q peer add 10.77.0.2
+at 1 conn_open
+check "a connection is made, the peer goes" within 20 dsctl -q peer del 10.77.0.2
+check "the command ends" ended peer
+sleep $((2 + slow))	# what would be made now, belonged to nobody
+check "nothing holds the device" replug 1
 join 1 2
 
 hold 2 seg_register
