@@ -12,8 +12,9 @@
  * on their way that the other side has not given back: those take
  * DS_MSG_CREDITS buffers there. It waits for at most DS_MSG_CREDITS responses
  * at a time: those take as many buffers here. Handshake, heartbeat answers and
- * credits need DS_MSG_SPARE more. The sum is the receive queue DS_MSG_RQ, so no message
- * ever finds it empty.
+ * credits need DS_MSG_SPARE more. The sum is the receive queue DS_MSG_RQ, so a message
+ * finds it empty only where answers come to requests that are not waited for any more;
+ * then it is sent again.
  *
  * Locking: ds_msg_state.lock is innermost and is not held over a post.
  */

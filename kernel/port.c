@@ -5,9 +5,11 @@
 #include <linux/err.h>
 #include <linux/kref.h>
 #include <linux/list.h>
+#include <linux/memcontrol.h>
 #include <linux/mutex.h>
 #include <linux/overflow.h>
 #include <linux/random.h>
+#include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -45,6 +47,7 @@ struct ds_port_msg {
  * struct ds_port - a service that a user program has bound
  * @ref: one for the handle, one for each ioctl at work
  * @service: its number
+ * @memcg: of who has bound it, charged with what waits here; NULL without such groups
  * @wait: those who wait for a message
  * @lock: protects all below; nothing of the caller's is touched under it
  * @limit: longest @queue
@@ -56,6 +59,7 @@ struct ds_port_msg {
 struct ds_port {
 	struct kref		ref;
 	u16			service;
+	struct mem_cgroup	*memcg;
 	wait_queue_head_t	wait;
 	struct mutex		lock;		/* see above */
 	u32			limit;
@@ -67,11 +71,18 @@ struct ds_port {
 
 /* ---- Messages ---- */
 
-static struct ds_port_msg *ds_port_msg_new(const struct ds_msg *msg)
+/*
+ * Others decide how much comes: whose program does not take it pays for it. That is no
+ * reason to kill it; the sender hears that there is no room.
+ */
+static struct ds_port_msg *ds_port_msg_new(const struct ds_port *port, const struct ds_msg *msg)
 {
+	struct mem_cgroup *before = set_active_memcg(port->memcg);
 	struct ds_port_msg *m;
 
-	m = kmalloc(struct_size(m, data, msg->length), GFP_KERNEL);
+	m = kmalloc(struct_size(m, data, msg->length),
+		    GFP_KERNEL_ACCOUNT | __GFP_NORETRY | __GFP_NOWARN);
+	set_active_memcg(before);
 	if (!m)
 		return NULL;
 	ds_conn_get(msg->conn);
@@ -90,11 +101,15 @@ static void ds_port_msg_free(struct ds_port_msg *m)
 	kfree(m);
 }
 
-/* End a message that no program will answer. */
+/*
+ * End a message that no program will answer. A host that sends requests and takes no
+ * answers would have us wait for each: the first such wait is the last.
+ */
 static void ds_port_refuse(struct ds_port *port, struct ds_port_msg *m, int status)
 {
-	if (m->want_reply)
-		ds_msg_respond(m->conn, port->service, m->seq, status, NULL, 0);
+	if (m->want_reply &&
+	    ds_msg_respond(m->conn, port->service, m->seq, status, NULL, 0) == -ETIMEDOUT)
+		ds_conn_close(m->conn, "the other host takes no answers");
 	ds_port_msg_free(m);
 }
 
@@ -102,11 +117,11 @@ static void ds_port_refuse(struct ds_port *port, struct ds_port_msg *m, int stat
 static int ds_port_arrived(void *ctx, const struct ds_msg *msg, void *reply, u32 *reply_length)
 {
 	struct ds_port *port = ctx;
-	struct ds_port_msg *m = ds_port_msg_new(msg);
+	struct ds_port_msg *m = ds_port_msg_new(port, msg);
 
 	*reply_length = 0;
 	if (!m)
-		return -ENOMEM;
+		return -EBUSY;
 
 	mutex_lock(&port->lock);
 	if (port->queued >= port->limit) {
@@ -129,6 +144,7 @@ static void ds_port_release(struct kref *ref)
 
 	mutex_destroy(&port->lock);
 	xa_destroy(&port->pending);
+	mem_cgroup_put(port->memcg);
 	kfree(port);
 }
 
@@ -156,6 +172,7 @@ struct ds_port *ds_port_bind(u32 service, u32 queue)
 		return ERR_PTR(-ENOMEM);
 	kref_init(&port->ref);
 	port->service = service;
+	port->memcg = get_mem_cgroup_from_mm(current->mm);
 	init_waitqueue_head(&port->wait);
 	mutex_init(&port->lock);
 	port->limit = queue;
