@@ -15,10 +15,11 @@
  * other end may hold some. So "it has ended" counts only if it comes over a
  * connection that is still up, which has lost nothing.
  */
-#include <linux/atomic.h>
 #include <linux/bits.h>
 #include <linux/ktime.h>
+#include <linux/list.h>
 #include <linux/slab.h>
+#include <linux/spinlock.h>
 #include <linux/string.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
@@ -39,17 +40,19 @@
 #define DS_FENCE_CLIENT_MS	1500	/* for the client's chains to end */
 #define DS_FENCE_ASK_MS		2500	/* for its node to answer */
 #define DS_FENCE_LOOK_MS	500	/* the same, when nothing is to be ended */
-#define DS_FENCES_MAX		64	/* that a server works on */
+#define DS_FENCES_MAX		64	/* that a server works on for a trust domain */
 
 /* A request that a memory server works on. */
 struct ds_fence {
+	struct list_head	link;		/* in ds_fences */
 	struct work_struct	work;
 	struct ds_conn		*conn;		/* who asked, with a reference */
 	u64			seq;
 	struct ds_fence_req	req;
 };
 
-static atomic_t ds_fences = ATOMIC_INIT(0);
+static LIST_HEAD(ds_fences);
+static DEFINE_SPINLOCK(ds_fences_lock);	/* innermost */
 static DECLARE_WAIT_QUEUE_HEAD(ds_fences_wait);
 
 /* ---- who fences ---- */
@@ -194,6 +197,40 @@ static int ds_fence_by_conn(const struct ds_fence *fence, struct ds_conn *conn, 
 	return 0;
 }
 
+/* False: its trust domain has enough of them under way. */
+static bool ds_fence_enter(struct ds_fence *fence)
+{
+	struct ds_fence *other;
+	u32 count = 0;
+
+	spin_lock(&ds_fences_lock);
+	list_for_each_entry(other, &ds_fences, link)
+		count += other->conn->hs.peer.domain == fence->conn->hs.peer.domain;
+	if (count < DS_FENCES_MAX)
+		list_add_tail(&fence->link, &ds_fences);
+	spin_unlock(&ds_fences_lock);
+	return count < DS_FENCES_MAX;
+}
+
+static void ds_fence_free(struct ds_fence *fence)
+{
+	ds_conn_put(fence->conn);
+	kfree(fence);
+}
+
+static void ds_fence_leave(struct ds_fence *fence)
+{
+	bool last;
+
+	spin_lock(&ds_fences_lock);
+	list_del(&fence->link);
+	last = list_empty(&ds_fences);
+	spin_unlock(&ds_fences_lock);
+	ds_fence_free(fence);
+	if (last)
+		wake_up_all(&ds_fences_wait);
+}
+
 static void ds_fence_work(struct work_struct *work)
 {
 	struct ds_fence *fence = container_of(work, struct ds_fence, work);
@@ -217,10 +254,7 @@ static void ds_fence_work(struct work_struct *work)
 	ret = ds_fenced_done(fence->conn, client, look, told, ret);
 respond:
 	ds_msg_respond(fence->conn, DS_SERVICE_FENCE, fence->seq, ret, NULL, 0);
-	ds_conn_put(fence->conn);
-	kfree(fence);
-	if (atomic_dec_and_test(&ds_fences))
-		wake_up_all(&ds_fences_wait);
+	ds_fence_leave(fence);
 }
 
 /* Only who has attached a segment may fence those who have. */
@@ -249,26 +283,20 @@ static int ds_fence_serve_node(const struct ds_fence_req *req, const struct ds_m
 	ret = ds_fence_may_ask(req, msg->conn);
 	if (ret)
 		return ret;
-	if (atomic_inc_return(&ds_fences) > DS_FENCES_MAX) {
-		ret = -EBUSY;
-		goto err;
-	}
 	fence = kmalloc(sizeof(*fence), GFP_KERNEL);
-	if (!fence) {
-		ret = -ENOMEM;
-		goto err;
-	}
+	if (!fence)
+		return -ENOMEM;
 	INIT_WORK(&fence->work, ds_fence_work);
 	ds_conn_get(msg->conn);
 	fence->conn = msg->conn;
 	fence->seq = msg->seq;
 	fence->req = *req;
+	if (!ds_fence_enter(fence)) {
+		ds_fence_free(fence);
+		return -EBUSY;
+	}
 	queue_work(ds_wq, &fence->work);
 	return DS_MSG_REPLY_LATER;
-
-err:
-	atomic_dec(&ds_fences);
-	return ret;
 }
 
 /* ---- the client's node ---- */
@@ -337,7 +365,7 @@ int ds_fence_init(void)
 void ds_fence_exit(void)
 {
 	ds_msg_unbind(DS_SERVICE_FENCE);
-	wait_event(ds_fences_wait, !atomic_read(&ds_fences));
+	wait_event(ds_fences_wait, list_empty_careful(&ds_fences));
 	flush_workqueue(ds_wq);	/* the last one may not have returned */
 	ds_fenced_exit();
 }

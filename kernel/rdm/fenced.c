@@ -38,6 +38,7 @@
  * @looks: likewise
  * @missed: one ended well without its node
  * @passed: its node attached without being told, as there were only looks
+ * @by_node: it has no place there, as all clients of its node count as fenced
  */
 struct ds_fenced_client {
 	struct list_head	link;
@@ -48,13 +49,23 @@ struct ds_fenced_client {
 	u32			looks;
 	bool			missed;
 	bool			passed;
+	bool			by_node;
 };
 
-/* A node whose clients all count as fenced. */
+/**
+ * struct ds_fenced_node - a node whose clients all count as fenced
+ * @link: in ds_fenced_set.nodes
+ * @node: its number
+ * @number: the node must know all up to this
+ * @known: it does know all up to this
+ * @busy: clients of its that are being fenced now
+ */
 struct ds_fenced_node {
 	struct hlist_node	link;
-	u64			number;
 	u32			node;
+	u64			number;
+	u64			known;
+	u32			busy;
 };
 
 /**
@@ -149,6 +160,15 @@ static struct ds_fenced_node *ds_fenced_node_of(struct ds_fenced_set *set, u32 n
 	return NULL;
 }
 
+/* The node, once it is to go and is out of the set; else NULL. */
+static struct ds_fenced_node *ds_fenced_remove_node(struct ds_fenced_node *node)
+{
+	if (!node || node->busy || node->number > node->known)
+		return NULL;
+	hash_del(&node->link);
+	return node;
+}
+
 /* All clients of a node that is not one yet. */
 static void ds_fenced_add_node(struct ds_fenced_set *set, u32 number, struct ds_fenced_node *node)
 {
@@ -175,20 +195,44 @@ static struct ds_fenced_client *ds_fenced_find(struct ds_fenced_set *set, u32 no
 	return NULL;
 }
 
+/* @client is being fenced: until that has ended, what its node knows is not all. */
+static void ds_fenced_by_node(struct ds_fenced_set *set, struct ds_fenced_node *node,
+			      struct ds_fenced_client *client)
+{
+	client->by_node = true;
+	client->number = ++set->last;
+	node->busy++;
+}
+
+/* That has ended. Return: the node if it is to be freed. */
+static struct ds_fenced_node *ds_fenced_node_done(struct ds_fenced_set *set,
+						  const struct ds_fenced_client *client, bool missed)
+{
+	struct ds_fenced_node *node = ds_fenced_node_of(set, client->node);
+
+	node->busy--;
+	if (missed)
+		node->number = max(node->number, client->number);
+	return ds_fenced_remove_node(node);
+}
+
 /* Remember @new, or that all of a node are fenced. Return: whether @spare is used for that. */
 static bool ds_fenced_add(struct ds_fenced_set *set, struct ds_fenced_client *new, u32 of_node,
 			  struct ds_fenced_node *spare)
 {
-	u32 full = new->node;
+	struct ds_fenced_client *oldest;
 
-	if (of_node < DS_FENCED_MAX) {
-		new->number = ++set->last;
-		list_add_tail(&new->link, &set->clients);
-		if (++set->count <= DS_FENCED_KEPT)
-			return false;
-		full = list_first_entry(&set->clients, struct ds_fenced_client, link)->node;
+	if (of_node >= DS_FENCED_MAX) {
+		ds_fenced_add_node(set, new->node, spare);
+		ds_fenced_by_node(set, spare, new);
+		return true;
 	}
-	ds_fenced_add_node(set, full, spare);
+	new->number = ++set->last;
+	list_add_tail(&new->link, &set->clients);
+	if (++set->count <= DS_FENCED_KEPT)
+		return false;
+	oldest = list_first_entry(&set->clients, struct ds_fenced_client, link);
+	ds_fenced_add_node(set, oldest->node, spare);
 	return true;
 }
 
@@ -213,7 +257,7 @@ static struct ds_fenced_client *ds_fenced_enter(struct ds_fenced_set *set,
 		return client;
 	}
 	if (node)
-		node->number = ++set->last;
+		ds_fenced_by_node(set, node, new);
 	else
 		*spare_used = ds_fenced_add(set, new, of_node, spare);
 	return new;
@@ -258,16 +302,23 @@ struct ds_fenced_client *ds_fenced_begin(const struct ds_conn *by, const struct 
 int ds_fenced_done(const struct ds_conn *by, struct ds_fenced_client *client, bool look, bool told,
 		   int ret)
 {
+	struct ds_fenced_node *node = NULL;
+	struct ds_fenced_set *set;
+
 	spin_lock(&ds_fenced_lock);
+	set = ds_fenced_set_of(by->hs.peer.domain);
 	client->fences -= !look;
 	client->looks -= look;
 	if (!told && !ret && look && client->passed)
 		ret = -EEXIST;
 	client->missed |= !told && !ret;
+	if (client->by_node)
+		node = ds_fenced_node_done(set, client, client->missed);
 	if (told || list_empty(&client->link) ||
 	    (!client->fences && !client->looks && !client->missed))
-		ds_fenced_drop(ds_fenced_set_of(by->hs.peer.domain), client);
+		ds_fenced_drop(set, client);
 	spin_unlock(&ds_fenced_lock);
+	kfree(node);
 	return ret;
 }
 
@@ -319,10 +370,9 @@ void ds_fenced_forget(const struct ds_conn *conn, u64 last)
 	if (set) {
 		ds_fenced_drop_of(set, conn->hs.peer.node, last);
 		node = ds_fenced_node_of(set, conn->hs.peer.node);
-		if (node && node->number <= last)
-			hash_del(&node->link);
-		else
-			node = NULL;
+		if (node)
+			node->known = max(node->known, last);
+		node = ds_fenced_remove_node(node);
 	}
 	spin_unlock(&ds_fenced_lock);
 	kfree(node);

@@ -219,6 +219,33 @@ void made_up_nodes(const Target &t) {
     expect(nothing_missed(victim), "it was told again after it had attached");
 }
 
+// All its clients were fenced, and it knows. One that it ends itself afterwards is no news to it.
+void answered(const Target &t) {
+    Client fencer = t.client();
+    fencer.open();
+    fencer.attach(Target::scratch);
+    Client victim = t.second_client();
+    const std::uint32_t node = victim.self().host.node;
+    for (unsigned n = 0; n <= DS_FENCED_MAX; n++)
+        is("a fence", status_of(fencer, fence_of(DS_FENCE_NODE, node, token + n)), 0);
+    victim.open();
+    Missed m = missed(victim);
+    expect(m.all, "it was not told that all are fenced");
+
+    int fenced = -1;
+    std::thread fencing(
+        [&] { fenced = status_of(fencer, fence_of(DS_FENCE_NODE, node, token - 1)); });
+    auto asked = victim.receive();
+    expect(asked && asked->hdr.service == DS_SERVICE_FENCE, "its node was not asked");
+    victim.attach(Target::scratch, 0, m.last);
+    expect(missed(victim).all, "what it does not know yet was forgotten");
+    victim.send(make_message(DS_MSG_RESPONSE, {}, DS_SERVICE_FENCE, asked->hdr.seq,
+                             victim.epoch()));
+    fencing.join();
+    is("the fence that it has answered", fenced, 0);
+    expect(nothing_missed(victim), "it was told of what it has answered");
+}
+
 const Attack attacks[] = {
     {"FENCE that is malformed, or not the sender's to ask for", "EINVAL, EACCES, EPERM", malformed},
     {"a host that does not answer FENCE", "its connection is closed", silent},
@@ -226,6 +253,7 @@ const Attack attacks[] = {
     {"who only looks for a client", "nobody is ended", looked_for},
     {"clients that never were, without end", "their node alone is told", made_up},
     {"nodes that never were, without end", "all fences are kept", made_up_nodes},
+    {"a fence of a host all of whose clients are fenced", "it is told once", answered},
 };
 
 }  // namespace
