@@ -145,6 +145,15 @@ static void ds_lane_rejected(struct ds_lane *lane, const struct rdma_cm_event *e
 		conn->refused = DS_REJECT_MAGIC;	/* no reason to refuse */
 }
 
+/*
+ * A queue pair that may have no READ on its way never begins one, and so neither ends nor
+ * fails what is posted. Which of the two is ours depends on the kind of device.
+ */
+static bool ds_lane_may_read(const struct rdma_cm_event *event)
+{
+	return event->param.conn.initiator_depth && event->param.conn.responder_resources;
+}
+
 static void ds_lane_established(struct ds_lane *lane, const struct rdma_cm_event *event)
 {
 	struct ds_conn *conn = lane->conn;
@@ -157,6 +166,8 @@ static void ds_lane_established(struct ds_lane *lane, const struct rdma_cm_event
 					event->param.conn.private_data_len);
 	if (conn->refused != DS_REJECT_NONE)
 		lane->error = -ECONNREFUSED;
+	else if (!ds_lane_may_read(event))
+		lane->error = -EPROTO;
 }
 
 int ds_lane_event(struct rdma_cm_id *id, struct rdma_cm_event *event)

@@ -530,6 +530,14 @@ int ds_chain_post(struct ds_qp *qp, struct ds_chain *chain)
 	return ds_failpoint(DS_FP_CHAIN_POST) ?: ds_chain_try(qp, chain);
 }
 
+void ds_qp_notify(struct ds_qp *qp)
+{
+	spin_lock_bh(&qp->lock);
+	if (!qp->broken)
+		ds_qp_arm(qp);
+	spin_unlock_bh(&qp->lock);
+}
+
 int ds_chain_post_wait(struct ds_qp *qp, struct ds_chain *chain, u64 deadline)
 {
 	s64 left;
@@ -542,11 +550,7 @@ int ds_chain_post_wait(struct ds_qp *qp, struct ds_chain *chain, u64 deadline)
 		ret = ds_chain_try(qp, chain);
 		if (ret != -EAGAIN)
 			return ret;
-		/* Room may have to come from polled chains. */
-		spin_lock_bh(&qp->lock);
-		if (!qp->broken)
-			ds_qp_arm(qp);
-		spin_unlock_bh(&qp->lock);
+		ds_qp_notify(qp);	/* room may have to come from polled chains */
 		left = deadline - ktime_get_ns();
 		if (left <= 0)
 			return -ETIMEDOUT;

@@ -177,6 +177,9 @@ int ds_chain_post(struct ds_qp *qp, struct ds_chain *chain);
 /* As ds_chain_post() but waits for room, killable, until @deadline (ktime ns). */
 int ds_chain_post_wait(struct ds_qp *qp, struct ds_chain *chain, u64 deadline);
 
+/* Who polls for chains does something else first: their completions raise events. Context: process. */
+void ds_qp_notify(struct ds_qp *qp);
+
 /**
  * ds_qp_poll - look for completions for about two round trips
  * @finished: what the caller waits for

@@ -19,6 +19,7 @@
 #include "tokens.h"
 
 #define DS_DETACH_MS	2000
+#define DS_DRAIN_MS	10000	/* for chains in flight to end by themselves */
 
 /* A segment may take a quarter of all tokens: 2 TiB in chunks of 2 MiB. */
 #define DS_KEYSET_CHUNKS	(1u << (DS_TOKEN_INDEX_BITS - 2))
@@ -281,6 +282,18 @@ int ds_attach_up(struct ds_attach *a, struct ds_conn *conn, u64 max_length, u64 
 	return 0;
 }
 
+/*
+ * The other host can keep a chain from ending for as long as it likes. When its queue
+ * pair is gone, all have ended; the teardown does that before it wants any space.
+ */
+static void ds_keyset_drain(struct ds_keyset *keys)
+{
+	if (wait_for_completion_timeout(&keys->unused, msecs_to_jiffies(DS_DRAIN_MS)))
+		return;
+	ds_conn_close(keys->conn, "operations did not end in time");
+	wait_for_completion(&keys->unused);
+}
+
 void ds_attach_down(struct ds_attach *a, u32 state)
 {
 	struct ds_keyset *keys = rcu_dereference_protected(a->keys, true);
@@ -290,7 +303,7 @@ void ds_attach_down(struct ds_attach *a, u32 state)
 	if (!keys)
 		return;
 	if (!refcount_dec_and_test(&keys->users))
-		wait_for_completion(&keys->unused);
+		ds_keyset_drain(keys);
 	ds_keyset_free(keys);
 }
 

@@ -117,6 +117,9 @@ static bool ds_joins_post(struct ds_joins *j, const struct ds_plan *plan, const 
 		j->conn = conn;
 		j->qp = qp;
 	}
+	/* Who waits for room does not poll. */
+	if (deadline && qp != j->qp)
+		ds_qp_notify(j->qp);
 	for (i = 0; i < plan->ops; i++)
 		ds_batch_expect(j->batch, index[i], node);
 	ret = ds_plan_post(plan, j->args, index, deadline, qp == j->qp, ds_batch_done, j->batch);

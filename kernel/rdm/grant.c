@@ -30,6 +30,7 @@
 #include "trace.h"
 
 #define DS_REVOKE_MS	2000
+#define DS_DEAF_MS	60000	/* for which who did not answer is not waited for again */
 
 /* A connection that holds a segment's keys. */
 struct ds_attacher {
@@ -206,6 +207,10 @@ int ds_grant_serve(void *ctx, const struct ds_msg *msg, void *reply, u32 *reply_
 		ret = ds_grant_keys(seg, msg->conn, req, reply, reply_length);
 		break;
 	case DS_SEG_DETACH:
+		if (req->first || req->knows) {
+			ret = -EINVAL;
+			break;
+		}
 		a = ds_attacher_find(seg, msg->conn);
 		ret = a ? 0 : -ENOENT;
 		if (a && a->uses-- <= 1)
@@ -283,11 +288,18 @@ static void ds_tell_ended(struct ds_tell_all *all)
 static void ds_tell_work(struct work_struct *work)
 {
 	struct ds_tell *tell = container_of(work, struct ds_tell, work);
-	int status;
+	struct ds_conn *conn = tell->conn;
+	bool deaf = ktime_get_ns() < READ_ONCE(conn->deaf_until);
+	int ret, status;
 
-	/* Whoever does not answer in time loses the keys all the same. */
-	ds_msg_request(tell->conn, DS_SERVICE_REVOKE, &tell->all->msg, sizeof(tell->all->msg),
-		       NULL, NULL, &status, DS_REVOKE_MS, NULL);
+	/*
+	 * Whoever does not answer in time loses the keys all the same. A program that ends
+	 * may have many segments, and would wait as often.
+	 */
+	ret = ds_msg_request(conn, DS_SERVICE_REVOKE, &tell->all->msg, sizeof(tell->all->msg),
+			     NULL, NULL, &status, deaf ? 1 : DS_REVOKE_MS, NULL);
+	if (ret == -ETIMEDOUT && !deaf)
+		WRITE_ONCE(conn->deaf_until, ktime_get_ns() + DS_DEAF_MS * NSEC_PER_MSEC);
 	ds_conn_put(tell->conn);
 	ds_tell_ended(tell->all);
 	kfree(tell);

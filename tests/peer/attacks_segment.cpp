@@ -73,6 +73,12 @@ void malformed(const Target &t) {
         bytes[offsetof(ds_seg_req, reserved) + i] = 0x80;
         status_is(client.request(DS_SERVICE_SEGMENT, bytes), -EINVAL, "a reserved byte");
     }
+    client.attach(Target::scratch);
+    status_is(client.segment_request(DS_SEG_DETACH, Target::scratch, 1), -EINVAL,
+              "DETACH from a chunk on");
+    status_is(client.segment_request(DS_SEG_DETACH, Target::scratch, 0, 1), -EINVAL,
+              "DETACH that knows something");
+    client.detach(Target::scratch);
 }
 
 void not_attached(const Target &t) {

@@ -299,6 +299,7 @@ const HandshakeFault faults[] = {
          r.magic = 0;
      })},
     {"lanes that are not answered", late, {}, {}, silence},
+    {"lanes that may have no READ under way", late, {}, {}, [](Acceptance &a) { a.depth = 0; }},
 };
 
 }  // namespace

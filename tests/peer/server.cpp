@@ -316,7 +316,7 @@ private:
 
     // True when there is a connection to come.
     bool send(rdma_cm_id *id, const Acceptance &answer) {
-        auto param = connection_parameters(answer.data, 16, {});
+        auto param = connection_parameters(answer.data, answer.depth, {});
         if (answer.what == Acceptance::accept)
             return !rdma_accept(id, &param);
         if (answer.what == Acceptance::reject)
@@ -327,7 +327,7 @@ private:
     static Acceptance good_answer() {
         ds_cm_rep rep;
         ds_hs_make_rep(&rep, DS_REJECT_NONE);
-        return {Acceptance::accept, bytes_of(rep)};
+        return {.data = bytes_of(rep)};
     }
 
     // A region whose addresses are offsets in the segment, as the protocol wants.

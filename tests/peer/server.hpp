@@ -25,6 +25,7 @@ class Session;
 struct Acceptance {
     enum { accept, reject, silence } what = accept;
     Bytes data;  // private data
+    std::uint8_t depth = 16;  // READs and atomics under way
 };
 
 /** How a host misbehaves while it is connected. An empty function changes nothing. */

@@ -523,7 +523,7 @@ struct ds_ioc_enroll {
  * that does not answer a server in time loses its connection to that server.
  *
  * Without the client's answer each server of the space is needed. -ENOTCONN: one is
- * not connected; -ETIMEDOUT: one did not answer, try again; -EACCES: the handle cannot
+ * not connected; -EKEYREVOKED: one took its keys away; -ETIMEDOUT: one did not answer, try again; -EACCES: the handle cannot
  * write, or the client is one of another space; with DS_FENCE_IF_GONE -EBUSY: the client
  * lives, or its node does not tell.
  */

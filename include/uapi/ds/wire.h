@@ -241,7 +241,7 @@ enum ds_seg_verb {
 /**
  * struct ds_seg_req - request to DS_SERVICE_SEGMENT
  * @verb: enum ds_seg_verb
- * @first: first chunk wanted
+ * @first: with DS_SEG_ATTACH: first chunk wanted; else 0
  * @segment: number of the segment
  * @knows: with DS_SEG_ATTACH: @last of the answer to DS_FENCE_MISSED: clients that
  *	were fenced up to there have been ended; else 0
