@@ -14,6 +14,8 @@
  * Threads: every function may be called by any thread at any time, except that
  * nothing may use a store while it is closed. Puts, gets and checks poll the fabric
  * (ds_fabric_poll()), so they are not for callbacks of ds_submit(), and may run those.
+ *
+ * Callbacks must not throw: an exception that leaves one ends the program.
  */
 #ifndef DS_STORE_H
 #define DS_STORE_H
