@@ -71,6 +71,8 @@ void strings_are_escaped(void **) {
         "del\x7f",
         "\"line\\u000anull\\u0001del\\u007f\"");
     expect(std::string("\0x", 2), "\"\\u0000x\"");
+    // C1 commands a terminal as C0 does.
+    expect("\xc2\x80\xc2\x9b[2J\xc2\x9f\xc2\xa0", "\"\\u0080\\u009b[2J\\u009f\xc2\xa0\"");
     expect("gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x90\xa7",
            "\"gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x90\xa7\"");
     expect((Json{{"a\"b", 1}}), "{\"a\\\"b\":1}");

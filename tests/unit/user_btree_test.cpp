@@ -70,6 +70,21 @@ void a_space_without_a_pool_has_no_trees(void **) {
     unlink(other.c_str());
 }
 
+// The client of the pool has a handle of its own, with all rights; the caller's counts.
+void a_handle_that_lacks_a_right_opens_nothing(void **) {
+    ds_tree *t;
+    ds_tree_info infos[DS_TREE_MAX_ID];
+    for (uint32_t lacks : {DS_ACCESS_READ, DS_ACCESS_WRITE, DS_ACCESS_ATOMIC}) {
+        ds_space *s;
+        assert_int_equal(ds_space_open(fabric, 1, DS_ACCESS_ALL & ~lacks, &s), 0);
+        assert_int_equal(ds_tree_open(s, 1, nullptr, &t), -EACCES);
+        assert_int_equal(ds_tree_create(s, 2), -EACCES);
+        assert_int_equal(ds_tree_list(s, infos), -EACCES);
+        ds_space_close(s);
+    }
+    assert_int_equal(ds_tree_list(space, infos), 1);
+}
+
 void keys_and_values_at_their_limits(void **) {
     const uint64_t odd[] = {0, 1, UINT64_MAX, UINT64_MAX - 1, 1ull << 63};
     for (uint64_t key : odd) {
@@ -373,6 +388,7 @@ int main() {
     const CMUnitTest tests[] = {
         TEST(wrong_calls_are_refused),
         TEST(a_space_without_a_pool_has_no_trees),
+        TEST(a_handle_that_lacks_a_right_opens_nothing),
         TEST(keys_and_values_at_their_limits),
         TEST(trees_of_a_pool_are_apart),
         TEST(a_stale_cache_finds_its_way),

@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -58,6 +59,18 @@ void results(void **) {
     assert_int_equal(thrown, 3);
     assert_true(ds::Result<void>().ok());
     assert_false(ds::Result<void>(ds::Error::from(EIO)).ok());
+
+    // One that has a name keeps its value.
+    good.or_throw() = 8;
+    assert_int_equal(*good, 8);
+    const ds::Result<std::string> text(std::string("text"));
+    assert_string_equal(text.or_throw().c_str(), "text");
+    assert_string_equal(text->c_str(), "text");
+    const ds::Result<void> nothing;
+    nothing.or_throw();
+    ds::Result<std::unique_ptr<int>> moved(std::make_unique<int>(9));
+    assert_int_equal(*std::move(moved).or_throw(), 9);
+    assert_null(moved->get());
 }
 
 void opening_fails_in_words(void **) {
@@ -98,6 +111,34 @@ void the_space_says_how_long(void **) {
     assert_in_range(submits[0].timeout_ms, 1, 5000);
     assert_in_range(submits[1].timeout_ms, 5001, 20000);
     assert_in_range(submits[2].timeout_ms, 20001, DS_TIMEOUT_DEFAULT);
+}
+
+// Of a deadline that has passed, or that is less than 1 ms away, nothing is left: that
+// must not become the 30 s of a 0 in C.
+void no_time_left_is_not_the_default(void **) {
+    World w;
+    std::vector<uint32_t> asked;
+    fake::device.on_send = [&](ds_ioc_msg_send &m) { return asked.push_back(m.timeout_ms), 0; };
+    fake::device.on_receive = [&](ds_ioc_msg_recv &m) {
+        return asked.push_back(m.timeout_ms), -EAGAIN;
+    };
+    std::byte room[8];
+    auto left = std::chrono::duration_cast<ds::Timeout>(std::chrono::microseconds(900));
+    for (ds::Timeout timeout : {ds::Timeout(-5), ds::Timeout(0), left, ds::Timeout(1),
+                                ds::Timeout(7), ds::Timeout::max(), ds::default_timeout})
+        assert_true(w.fabric.call(2, 0x300, {}, room, timeout).ok());
+    assert_true(w.fabric.send(2, 0x300, {}).ok());
+    ds::Service service = w.fabric.bind(0x300, 4).or_throw();
+    assert_true(service.receive(room, ds::Timeout(-5)).ok());  // there it is not to wait
+    assert_true(asked == (std::vector<uint32_t>{1, 1, 1, 1, 7, UINT32_MAX, DS_TIMEOUT_DEFAULT,
+                                                DS_TIMEOUT_DEFAULT, 0}));
+    assert_false(*w.fabric.poll(ds::Timeout(-5)));
+
+    w.space.set_timeout(ds::Timeout(-5));
+    assert_true(w.space.fetch_add(base, 1).ok());
+    assert_true(w.space.fetch_add(base, 1, ds::Timeout(-5)).ok());
+    for (const auto &submit : fake::device.submits)
+        assert_int_equal(submit.timeout_ms, 1);
 }
 
 void errors_name_node_and_doubt(void **) {
@@ -196,6 +237,16 @@ ds::Task<int> refused(const ds::Space &space, const ds::Buffer &buffer) {
     co_return r.error().code;
 }
 
+ds::Task<ds::Result<void>> adds_nothing_to(const ds::Space &space) {
+    if (auto r = co_await space.async_fetch_add(base - 8, 0); !r)
+        co_return r.error();
+    co_return {};
+}
+
+ds::Task<ds::Result<void>> adds_nothing() {
+    co_return {};
+}
+
 ds::Task<> throws(const ds::Space &space) {
     co_await add_many(space, 1);
     throw std::runtime_error("from the task");
@@ -204,6 +255,8 @@ ds::Task<> throws(const ds::Space &space) {
 void failures_in_coroutines(void **) {
     World w;
     assert_int_equal(w.fabric.run(refused(w.space, w.buffer)), ERANGE);
+    assert_int_equal(w.fabric.run(adds_nothing_to(w.space)).error().code, ERANGE);
+    assert_true(w.fabric.run(adds_nothing()).ok());
     bool thrown = false;
     try {
         w.fabric.run(throws(w.space));
@@ -274,6 +327,7 @@ int main() {
         TEST(opening_fails_in_words),
         TEST(synchronous),
         TEST(the_space_says_how_long),
+        TEST(no_time_left_is_not_the_default),
         TEST(errors_name_node_and_doubt),
         TEST(batches),
         TEST(coroutines),

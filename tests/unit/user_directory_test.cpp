@@ -58,7 +58,7 @@ int error_of(const std::string &path) {
 }
 
 void what_cannot_be_opened(void **) {
-    assert_int_equal(error_of("/nowhere/ds"), ENOENT);
+    assert_int_equal(error_of("/nowhere/ds"), ENODEV);
     assert_int_equal(error_of("/"), EISDIR);
     assert_int_equal(error_of("/dev/null"), ENODEV);
     assert_int_equal(error_of(Device(0).path()), EPROTO);

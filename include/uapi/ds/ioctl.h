@@ -315,7 +315,7 @@ struct ds_ring {
 	__u32 reserved0[14];
 	__u32 head;
 	__u32 reserved1[15];
-	struct ds_cqe cqes[];
+	__extension__ struct ds_cqe cqes[];	/* C++ has no such arrays of its own */
 };
 
 /**

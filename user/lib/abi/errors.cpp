@@ -26,7 +26,8 @@ constexpr Entry table[] = {
     E(EPERM, Stays, "Only an administrator may do this.",
       "Run it as root, or with CAP_NET_ADMIN for configuration and CAP_SYS_ADMIN for failpoints."),
     E(ENOENT, Stays, "Nothing has this number or name.",
-      "List what exists with `dsctl space show`, `dsctl peer show` or `dsctl seg show`."),
+      "List what exists with `dsctl space show`, `dsctl peer show` or `dsctl seg show`; of a file, "
+      "check its name and its folder."),
     E(EINTR, Stays, "A signal ended the wait.", "Call again if the program is to go on."),
     E(EIO, Stays, "The transfer failed.",
       "Look at `dsctl stat show` and the kernel log on both hosts for the device's error."),

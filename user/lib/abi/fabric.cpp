@@ -88,6 +88,7 @@ int ds_node_alive(ds_fabric *fabric, uint32_t node) {
 int ds_space_open(ds_fabric *fabric, uint32_t number, uint32_t access, ds_space **space) {
     return guard([&] {
         auto made = std::make_unique<ds_space>(ds_space{fabric->engine, {}});
+        made->access = access;
         int rc = fabric->engine->fabric().open_space(number, access, made->info);
         if (rc == 0)
             *space = made.release();

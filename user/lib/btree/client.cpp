@@ -30,6 +30,9 @@ std::map<Key, std::weak_ptr<Client>, Before> clients;
 }  // namespace
 
 int Client::of(ds_space *space, bool format, uint32_t timeout_ms, std::shared_ptr<Client> &client) {
+    // The client has a handle of its own; that must not give the caller rights it did not ask for.
+    if ((space->access & DS_ACCESS_ALL) != DS_ACCESS_ALL)
+        return -EACCES;
     const Key key{space->engine, space->info.number};
     std::unique_ptr<Client, Leave> made;  // if that fails it leaves when the lock is free
     std::unique_lock guard(clients_lock);
@@ -49,7 +52,7 @@ int Client::of(ds_space *space, bool format, uint32_t timeout_ms, std::shared_pt
 }
 
 int Client::join(ds_space *space, bool format, uint32_t timeout_ms) {
-    space_.reset(new ds_space{space->engine, {}, timeout_ms});
+    space_.reset(new ds_space{space->engine, {}, timeout_ms, DS_ACCESS_ALL});
     fabric::Fabric &fabric = space->engine->fabric();
     if (int rc = fabric.open_space(space->info.number, DS_ACCESS_ALL, space_->info); rc < 0)
         return rc;

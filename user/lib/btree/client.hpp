@@ -19,8 +19,8 @@ class Client {
 public:
     /// The client of the fabric that @p space is of; joins the pool if there is none.
     /// No access of a client that is made so to the pool's own words, now or later, waits
-    /// longer than @p timeout_ms. Errors as of Pool::join(). With @p format a space of zeros
-    /// becomes a pool.
+    /// longer than @p timeout_ms. Errors as of Pool::join(), and -EACCES: @p space was not
+    /// opened with all rights. With @p format a space of zeros becomes a pool.
     static int of(ds_space *space, bool format, uint32_t timeout_ms,
                   std::shared_ptr<Client> &client);
 

@@ -15,6 +15,7 @@ struct ds_space {
     std::shared_ptr<ds::fabric::Engine> engine;
     ds::fabric::SpaceInfo info;
     uint32_t timeout_ms = 0;  // of calls that name none; 0: DS_TIMEOUT_DEFAULT
+    uint32_t access = 0;      // DS_ACCESS_* that it was opened with
 };
 
 struct ds_buffer {

@@ -41,7 +41,8 @@ const std::vector<Param> &global_options() {
         {.name = "--fabric",
          .value = "FABRIC",
          .help = "module, or local:PATH for a file of this host; the default is DS_FABRIC in the "
-                 "environment, or else module"},
+                 "environment, or else module",
+         .names = "%fabric"},
         {.name = "--timeout",
          .value = "MS",
          .kind = Kind::duration,

@@ -41,7 +41,7 @@ struct Param {
     bool required = false;           // of an option
     std::string_view choices = "";   // "a|b|c"
     char letter = 0;                 // of an option: "-j", 0 if it has none
-    std::string_view names = "";     // for the shell: KIND of 'completion names'
+    std::string_view names = "";     // for the shell: KIND of 'completion names', or %fabric
     uint64_t min = 0;
     uint64_t max = UINT64_MAX;
 
@@ -50,6 +50,12 @@ struct Param {
     bool is_flag() const { return is_option() && value.empty(); }
     bool is_needed() const { return is_option() ? required : !optional; }
 };
+
+// The same for a verb that makes one: the names that are there already are no choice.
+constexpr Param for_new(Param param) {
+    param.names = "";
+    return param;
+}
 
 // --space of the verbs that work in one.
 inline constexpr Param space_option{.name = "--space",

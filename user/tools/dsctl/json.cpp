@@ -6,32 +6,16 @@
 #include <cmath>
 #include <cstdio>
 
+#include "utf8.hpp"
+
 namespace dsctl {
 
 namespace {
 
-// Bytes of the UTF-8 character at the start of the text, 0 if there is none
-// (a stray byte, an overlong form, a surrogate, a number above U+10FFFF).
-size_t character(std::string_view text) {
-    auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-    unsigned first = byte(0);
-    size_t length = first < 0x80 ? 1 : first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
-
-    if (length == 0 || first > 0xf4 || length > text.size())
-        return 0;
-    for (size_t i = 1; i < length; i++)
-        if ((byte(i) & 0xc0) != 0x80)
-            return 0;
-    if ((first == 0xe0 && byte(1) < 0xa0) || (first == 0xed && byte(1) > 0x9f) ||
-        (first == 0xf0 && byte(1) < 0x90) || (first == 0xf4 && byte(1) > 0x8f))
-        return 0;
-    return length;
-}
-
 void write_string(std::string &out, std::string_view text) {
     out += '"';
     while (!text.empty()) {
-        size_t length = character(text);
+        size_t length = character_bytes(text);
         unsigned char c = static_cast<unsigned char>(text[0]);
         char escape[8];
         if (length == 0) {
@@ -39,8 +23,9 @@ void write_string(std::string &out, std::string_view text) {
             length = 1;
         } else if (c == '"' || c == '\\') {
             out += {'\\', static_cast<char>(c)};
-        } else if (c < 0x20 || c == 0x7f) {
-            std::snprintf(escape, sizeof(escape), "\\u%04x", c);
+        } else if (is_control(text.substr(0, length))) {  // the last byte is the number
+            std::snprintf(escape, sizeof(escape), "\\u%04x",
+                          static_cast<unsigned char>(text[length - 1]));
             out += escape;
         } else {
             out += text.substr(0, length);

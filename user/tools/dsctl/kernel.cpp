@@ -167,16 +167,19 @@ std::string address_of(const nl::Message &message) {
     return text;
 }
 
-void put_address(nl::Message &message, const std::string &host) {
+void put_address(nl::Message &message, const std::string &host, int family) {
     addrinfo hints = {};
     addrinfo *found = nullptr;
 
+    hints.ai_family = family;
     hints.ai_socktype = SOCK_DGRAM;
     int rc = getaddrinfo(host.c_str(), nullptr, &hints, &found);
     if (rc != 0)
         throw Error(Exit::not_found, "DS-NET-001",
                     "no address of host '" + host + "': " + clause(gai_strerror(rc)),
-                    "give an IPv4 or IPv6 address, or a name that this host can resolve");
+                    std::string(family == AF_INET ? "give an IPv4 address"
+                                                  : "give an IPv4 or IPv6 address") +
+                        ", or a name that this host can resolve");
     if (found->ai_family == AF_INET) {
         sockaddr_in address;
         std::memcpy(&address, found->ai_addr, sizeof(address));

@@ -3,6 +3,8 @@
 // them, and netlink messages as JSON.
 #pragma once
 
+#include <sys/socket.h>
+
 #include <string>
 #include <vector>
 
@@ -52,8 +54,8 @@ Json to_json(const nl::Message &message);
 // "10.77.0.2", "fe80::1", "" if the message has none.
 std::string address_of(const nl::Message &message);
 
-// Puts an IPv4 or IPv6 address, or a host's name, into a request.
-void put_address(nl::Message &message, const std::string &host);
+// Puts an IPv4 or IPv6 address, or a host's name, into a request. AF_INET: only IPv4 will do.
+void put_address(nl::Message &message, const std::string &host, int family = AF_UNSPEC);
 
 // "rwa" and DS_ACCESS_*.
 std::string access_text(uint32_t access);

@@ -36,13 +36,14 @@ std::vector<uint8_t> read_key(const std::string &path, size_t bytes, Output &out
     File file(path, O_RDONLY);
     std::string text(2 * bytes + 3, 0);
     text.resize(file.read(text.data(), text.size()));
+    std::vector<uint8_t> key;
 
-    if (file.mode() & (S_IRGRP | S_IROTH | S_IWGRP | S_IWOTH))
-        out.warn("others can read or change the key in " + path + ": run 'chmod 600 " + path + "'");
-    if (text.size() == bytes)
-        return std::vector<uint8_t>(text.begin(), text.end());
-    text.erase(text.find_last_not_of(" \t\r\n") + 1);
-    std::vector<uint8_t> key = from_hex(text, bytes);
+    if (text.size() == bytes) {
+        key.assign(text.begin(), text.end());
+    } else {
+        text.erase(text.find_last_not_of(" \t\r\n") + 1);
+        key = from_hex(text, bytes);
+    }
     if (key.empty())
         throw Error(
             Exit::failed, "DS-KEY-001", "'" + path + "' is no such key",
@@ -50,6 +51,9 @@ std::vector<uint8_t> read_key(const std::string &path, size_t bytes, Output &out
                    "one with '%s'",
                    bytes, 2 * bytes,
                    bytes == domain_key_bytes ? "dsctl node keygen FILE" : "dsctl rdm keygen FILE"));
+    // Not before it is known to be one: this is no advice for a file that was named by mistake.
+    if (file.mode() & (S_IRGRP | S_IROTH | S_IWGRP | S_IWOTH))
+        out.warn("others can read or change the key in " + path + ": run 'chmod 600 " + path + "'");
     return key;
 }
 

@@ -17,7 +17,7 @@ static ds_layout core_map(const Map &map) {
     return ds_layout{map.servers, map.shift};
 }
 
-Place Map::place(uint64_t address) const {
+Place Map::place(uint64_t address, const std::string &remedy) const {
     ds_layout layout = core_map(*this);
     ds_layout_pos pos;
 
@@ -28,7 +28,7 @@ Place Map::place(uint64_t address) const {
         throw from_errno("ADR", ERANGE,
                          format("address %s is outside of the space, which spans %s to %s",
                                 hex(address).c_str(), hex(base()).c_str(), hex(last()).c_str()),
-                         "give an address within it; --servers and --k say how large the space is")
+                         remedy)
             .with("address", address)
             .with("first", base())
             .with("last", last());

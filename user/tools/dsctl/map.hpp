@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include <ds/layout.h>
 
@@ -27,8 +28,10 @@ struct Map {
     uint64_t last() const { return base(servers) - 1; }
     uint64_t server_bytes() const { return uint64_t(1) << shift; }
 
-    // Throws ERANGE for an address outside of the map.
-    Place place(uint64_t address) const;
+    // Throws ERANGE for an address outside of the map; the remedy says where its size is from.
+    Place place(uint64_t address, const std::string &remedy =
+                                      "give an address within it; 'dsctl space show' shows how "
+                                      "large the space is") const;
 
     // Offsets in a server of a region's first byte and of the byte behind it.
     uint64_t region_start(uint32_t region) const;

@@ -67,7 +67,11 @@ Map chosen_map(const Call &call) {
 Exit explain(Call &call) {
     Map map = chosen_map(call);
     uint64_t address = call.number("ADDR");
-    Place place = map.place(address);
+    Place place = call.has("--space")
+                      ? map.place(address)
+                      : map.place(address,
+                                  "give an address within it; --servers and --k say how "
+                                  "large the space is");
     std::string holds = root_text(map, place);
 
     call.out.respond({{"address", address},

@@ -12,11 +12,11 @@ namespace dsctl {
 
 namespace {
 
-// How the value of a parameter is completed: @NAMES of what there is, %file, the
+// How the value of a parameter is completed: @NAMES of what there is, %file, %fabric, the
 // choices, or - for what nobody can guess.
 std::string how(const Param &param) {
     if (!param.names.empty())
-        return "@" + std::string(param.names);
+        return (param.names[0] == '%' ? "" : "@") + std::string(param.names);
     if (param.kind == Kind::file)
         return "%file";
     return param.choices.empty() ? "-" : std::string(param.choices);
@@ -147,6 +147,7 @@ _dsctl_read_verb() {
 _dsctl_read() {
 	local objects
 	read -ra objects <<< "$_dsctl_objects"
+	[[ $1 == [=:]* || $glued ]] || value=''
 	if [[ $1 == = ]]; then
 		return
 	elif [[ $1 == :* ]]; then
@@ -154,7 +155,7 @@ _dsctl_read() {
 	elif [[ $glued ]]; then
 		glued=
 	elif [[ $pending ]]; then
-		pending=
+		value=$pending pending=
 	elif [[ $1 == -- && ! $only_args ]]; then
 		only_args=1
 	elif [[ $1 == -[!0-9]* && ! $only_args ]]; then
@@ -181,9 +182,13 @@ _dsctl_values() {
 		_dsctl_offer "$(timeout 2 "${COMP_WORDS[0]/#\~/$HOME}" completion names "${1#@}" 2> /dev/null)"
 		[[ $1 != @targets ]] || compopt -o nospace 2> /dev/null
 		;;
+	%fabric)
+		_dsctl_offer 'module local:'
+		[[ ${COMPREPLY[*]} != local: ]] || compopt -o nospace 2> /dev/null
+		;;
 	%file)
 		compopt -o filenames 2> /dev/null
-		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+		mapfile -t COMPREPLY < <(compgen -f -- "${cur#:}")
 		;;
 	-) ;;
 	*) _dsctl_offer "${1//|/ }" ;;
@@ -211,14 +216,14 @@ _dsctl_argument() {
 
 _dsctl() {
 	local cur=${COMP_WORDS[COMP_CWORD]} word REPLY
-	local object='' verb='' half='' pending='' glued='' only_args='' used='' args=0
+	local object='' verb='' half='' pending='' value='' glued='' only_args='' used='' args=0
 	COMPREPLY=()
 	for word in "${COMP_WORDS[@]:1:COMP_CWORD - 1}"; do
 		_dsctl_read "$word"
 	done
 	[[ $cur != = ]] || cur=''
 	if [[ $cur == :* || $glued ]]; then
-		return
+		[[ $value != %fabric ]] || _dsctl_values %file # behind local:
 	elif [[ $pending ]]; then
 		_dsctl_values "$pending"
 	elif [[ $cur == -* && ! $only_args ]]; then

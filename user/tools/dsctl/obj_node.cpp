@@ -172,7 +172,7 @@ const Object node{
             {
                 .name = "domain add",
                 .summary = "Add a trust domain with its key.",
-                .params = {domain_id,
+                .params = {for_new(domain_id),
                            {.name = "--key",
                             .value = "FILE",
                             .kind = Kind::file,

@@ -259,7 +259,7 @@ const Object object{
                      space_option,
                      node,
                      port},
-                .examples = {{"obj put kernel /boot/vmlinuz --replicas 2",
+                .examples = {{"obj put kernel vmlinuz --replicas 2",
                               "on two servers, so that one may die"}},
                 .run = object_put,
             },

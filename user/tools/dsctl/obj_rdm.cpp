@@ -97,7 +97,7 @@ std::vector<Verb> admin_verbs() {
             .name = "space add",
             .summary = "Serve a segment of this host by packets.",
             .params =
-                {space_id,
+                {for_new(space_id),
                  {.name = "--segment",
                   .value = "N",
                   .kind = Kind::number,

@@ -137,7 +137,7 @@ const Object object{
             {
                 .name = "add",
                 .summary = "Make a space without memory.",
-                .params = {space_id,
+                .params = {for_new(space_id),
                            {.name = "--servers",
                             .value = "N",
                             .kind = Kind::number,

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
 
 #include "file.hpp"
 #include "interrupt.hpp"
@@ -19,19 +20,24 @@ namespace {
 constexpr size_t read_bytes = 1 << 20;     // at a time, of what is no regular file
 constexpr uint64_t piece_bytes = 8 << 20;  // of an object, at a time
 
-// Whatever there is to read, to its end.
-std::vector<std::byte> contents(const std::string &path) {
-    File file(path, O_RDONLY);
+// Whatever there is to read, to its end; nothing if that is more than @p most. A pipe may have
+// no end.
+std::optional<std::vector<std::byte>> contents(File &file, uint64_t most) {
     std::vector<std::byte> bytes;
     size_t got;
 
-    if (auto size = file.size())
+    if (auto size = file.size()) {
+        if (*size > most)
+            return std::nullopt;
         bytes.reserve(*size);
+    }
     do {
         size_t before = bytes.size();
         bytes.resize(before + read_bytes);
         got = file.read(bytes.data() + before, read_bytes);
         bytes.resize(before + got);
+        if (bytes.size() > most)
+            return std::nullopt;
     } while (got == read_bytes);
     return bytes;
 }
@@ -78,12 +84,16 @@ int get_version(const Store &store, const std::string &key, ds_store_get_options
 }  // namespace
 
 Exit object_put(Call &call) {
-    std::string key = key_of(call);
-    std::vector<std::byte> bytes = contents(call.text("FILE"));
+    std::string key = key_of(call), what = "cannot put '" + key + "'";
+    File file(call.text("FILE"), O_RDONLY);
     Store store(call);
+    auto read = contents(file, store.totals().total);
+    if (!read)
+        throw store.failure(-ENOSPC, what);
+    const std::vector<std::byte> &bytes = *read;
     watch_interrupts();
     Progress progress(call.settings, "put", bytes.size());
-    iovec part{bytes.data(), bytes.size()};
+    iovec part{const_cast<std::byte *>(bytes.data()), bytes.size()};
     ds_store_put_options options{};
     int64_t version = 0;
 
@@ -94,7 +104,6 @@ Exit object_put(Call &call) {
     options.progress = report;
     options.arg = &progress;
     int rc = ds_store_put(store.get(), key.data(), key.size(), &part, 1, &options, &version);
-    std::string what = "cannot put '" + key + "'";
     if (rc == -EINTR)
         throw stopped(what);
     if (rc == -EEXIST)

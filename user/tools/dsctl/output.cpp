@@ -9,6 +9,7 @@
 #include <cstdlib>
 
 #include "units.hpp"
+#include "utf8.hpp"
 
 namespace dsctl {
 
@@ -85,11 +86,16 @@ void print_error(const Error &error) {
 }  // namespace
 
 std::string printable(const std::string &text) {
-    std::string result = text;
+    std::string result;
+    std::string_view left = text;
 
-    for (char &c : result)
-        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
-            c = '?';
+    while (!left.empty()) {
+        // A terminal may take a stray byte for a control character, too.
+        size_t length = character_bytes(left);
+        std::string_view character = left.substr(0, std::max<size_t>(length, 1));
+        result += length == 0 || is_control(character) ? "?" : character;
+        left.remove_prefix(character.size());
+    }
     return result;
 }
 
@@ -168,7 +174,7 @@ void Output::line(const std::string &text) {
 
 void Output::done(const std::string &sentence, const std::string &result) {
     if (!quiet())
-        line(sentence);
+        line(printable(sentence));
     else if (!result.empty())
         line(result);
 }

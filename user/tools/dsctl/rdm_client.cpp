@@ -125,10 +125,11 @@ std::pair<uint32_t, uint16_t> parse_endpoint(const std::string &text, std::strin
     nl::Message found(0);
 
     if (text.find(':') != colon)
-        throw usage("packets go by IPv4, and '" + text + "' is no address of that kind");
+        throw usage("packets go by IPv4, and '" + text + "' is no address of that kind",
+                    "give an IPv4 address, as 10.77.0.2 or 10.77.0.2:18529");
     if (!port || *port > UINT16_MAX || (colon != std::string::npos && *port == 0))
         throw usage(std::string(what) + " is ADDR or ADDR:PORT, not '" + text + "'");
-    put_address(found, text.substr(0, colon));
+    put_address(found, text.substr(0, colon), AF_INET);
     auto ipv4 = found.get(attr::ipv4);
     if (!ipv4 || *ipv4 == 0)
         throw usage("packets go by IPv4, and '" + text + "' is no address of a host by that");

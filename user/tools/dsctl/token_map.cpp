@@ -34,7 +34,7 @@ ds::TokenDirectory open_directory() {
     if (directory)
         return std::move(*directory);
     int code = directory.error().code;
-    if (code == ENOENT || code == ENXIO || code == ENODEV)
+    if (code == ENODEV)
         throw not_loaded();
     throw kernel_error(directory.error(), "map the token directory",
                        code == EPERM || code == EACCES ? "run it as root" : "");

@@ -63,7 +63,7 @@ Exit tree_create(Call &call) {
 }
 
 Exit tree_show(Call &call) {
-    Remote remote(call, DS_ACCESS_READ);
+    Remote remote(call, DS_ACCESS_ALL);  // who lists is a client of the pool
     ds_tree_info infos[DS_TREE_MAX_ID];
     int count = ds_tree_list(remote.space(), infos);
     std::vector<Row> rows;

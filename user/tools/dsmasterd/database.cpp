@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "database.hpp"
 
+#include <fcntl.h>
+
+#include "fabric/fd.hpp"
+
 namespace dsmasterd {
 
 Database::Database(const std::string &path) : db_(nullptr, sqlite3_close) {
+    // SQLite makes files that all may read; a log is as the file that it belongs to.
+    ds::fabric::Fd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
     sqlite3 *db = nullptr;
     int rc =
         sqlite3_open_v2(path.c_str(), &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr);

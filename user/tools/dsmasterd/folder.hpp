@@ -14,10 +14,20 @@ public:
     /// another master's, or there is none; with @p create it is made.
     Folder(const std::string &path, bool create);
 
+    /// What --create has made goes, unless keep() was called.
+    ~Folder();
+    Folder(const Folder &) = delete;
+    Folder &operator=(const Folder &) = delete;
+
+    /// From here on the space may name the store: its metadata stay.
+    void keep() { is_draft_ = false; }
+
     std::string metadata() const { return path_ + "/metadata"; }
 
 private:
     std::string path_;
+    bool is_made_ = false;   // the folder, by us
+    bool is_draft_ = false;  // the metadata: they were not there before
     ds::fabric::Fd lock_;
 };
 

@@ -190,21 +190,24 @@ void check_unused(ds_space *space) {
 }
 
 // Makes the space a pool, if it is none, and this store's.
-int take_space(ds_space *space, uint64_t store) {
+int take_space(ds_space *space, uint64_t store, Folder &folder) {
     int rc = ds::pool::Pool::format(space);
     if (rc == -EEXIST)
         rc = ds::pool::check_superblock(space);
     if (rc == -ENOENT || rc == -EINVAL)
         throw Refused("the space holds something else", "use a space that is all zeros", 5);
-    return rc < 0 ? rc : ds::store::write_label(space, store);
+    if (rc < 0)
+        return rc;
+    folder.keep();
+    return ds::store::write_label(space, store);
 }
 
 // Is the space this store's? With no objects yet it may become so.
-void check_label(ds_space *space, uint64_t store, bool empty) {
+void check_label(ds_space *space, uint64_t store, bool empty, Folder &folder) {
     uint64_t label = 0;
     int rc = ds::store::read_label(space, label);
     if (rc == -ENOENT && empty) {
-        rc = take_space(space, store);
+        rc = take_space(space, store, folder);
         if (rc == 0)
             return;
     }
@@ -234,7 +237,7 @@ int run(const Options &options) {
         catalogue.make(*shape);
     }
     compare(*shape, shape_for(handles, shape->store));
-    check_label(handles.space, shape->store, catalogue.is_empty());
+    check_label(handles.space, shape->store, catalogue.is_empty(), folder);
     if (int rc = ds::pool::Pool::join(handles.space, handles.pool); rc < 0)
         refuse("cannot join the pool in space " + std::to_string(options.space), rc, 3);
     if (int rc = ds_service_bind(handles.fabric, options.port, 1024, &handles.service); rc < 0)

@@ -23,7 +23,8 @@ extern "C" {
  * @status: 0 if all happened, else the status of the first that did not
  *
  * Context: inside ds_fabric_poll() or ds_fabric_close(). May call ds_submit(), not
- * ds_fabric_poll() or ds_fabric_close().
+ * ds_fabric_poll() or ds_fabric_close(). Must not throw: others that have ended would
+ * never be told.
  */
 typedef void (*ds_done_fn)(void *arg, int status);
 

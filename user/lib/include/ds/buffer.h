@@ -25,7 +25,9 @@ struct ds_buffer;
  * @numa_node: NUMA node of the pages, -1 for the caller's
  * @buffer: result, zeroed, for ds_buffer_free()
  *
- * Return: 0, or -ENOMEM, -EDQUOT; -E2BIG: longer than ds_limits.max_buf_bytes.
+ * Return: 0, or -EINVAL: @length is 0, or no such @numa_node; -E2BIG: longer than
+ * ds_limits.max_buf_bytes; -EDQUOT: so many bytes, or so many buffers, are more than one
+ * open file may have; -ENOMEM.
  */
 int ds_buffer_alloc(struct ds_fabric *fabric, size_t length, int numa_node,
                     struct ds_buffer **buffer);
@@ -40,8 +42,10 @@ int ds_buffer_alloc(struct ds_fabric *fabric, size_t length, int numa_node,
  * Counts in RLIMIT_MEMLOCK. The memory may be unmapped before the buffer is
  * freed; the pages stay until then.
  *
- * Return: 0, or -EINVAL: not on page boundaries; -EFAULT: not mapped or not writable;
- * -ENOMEM: RLIMIT_MEMLOCK reached.
+ * Return: 0, or -EINVAL: not on page boundaries, or @length is 0; -EFAULT: not mapped or
+ * not writable; -E2BIG: longer than ds_limits.max_buf_bytes, of a local file; -EDQUOT: as
+ * ds_buffer_alloc(), on /dev/ds also if it alone is too long; -ENOMEM: RLIMIT_MEMLOCK
+ * reached.
  */
 int ds_buffer_pin(struct ds_fabric *fabric, void *start, size_t length, struct ds_buffer **buffer);
 

@@ -29,10 +29,13 @@
 
 namespace ds {
 
+/// The longest wait. What is not above 0 is 1 ms, such as what is left until a deadline
+/// that has passed, or less than 1 ms of it: no wait grows because its time is over.
+/// Of Fabric::poll() and Service::receive() it means not to wait.
 using Timeout = std::chrono::milliseconds;
 
-/// 0 means DS_TIMEOUT_DEFAULT, as in C.
-inline constexpr Timeout default_timeout{0};
+/// DS_TIMEOUT_DEFAULT, as 0 in C; of some calls what set_timeout() said of their space.
+inline constexpr Timeout default_timeout = Timeout::min();
 
 namespace detail {
 
@@ -47,9 +50,17 @@ struct Deleter {
 template <class T, auto give_back>
 using Handle = std::unique_ptr<T, Deleter<give_back>>;
 
-inline uint32_t milliseconds(Timeout timeout) {
+/// Where 0 is not to wait.
+inline uint32_t milliseconds_or_none(Timeout timeout) {
     auto n = timeout.count();
     return n < 0 ? 0 : n > UINT32_MAX ? UINT32_MAX : static_cast<uint32_t>(n);
+}
+
+/// Where 0 is the default.
+inline uint32_t milliseconds(Timeout timeout) {
+    if (timeout == default_timeout)
+        return 0;
+    return timeout.count() < 1 ? 1 : milliseconds_or_none(timeout);
 }
 
 inline Result<void> outcome(int rc) {
@@ -334,8 +345,8 @@ public:
     /// Nothing if no message came in time.
     Result<std::optional<Message>> receive(std::span<std::byte> room, Timeout timeout) {
         ds_message head;
-        int rc = ds_service_receive(handle_.get(), detail::milliseconds(timeout), room.data(),
-                                    static_cast<uint32_t>(room.size()), &head);
+        int rc = ds_service_receive(handle_.get(), detail::milliseconds_or_none(timeout),
+                                    room.data(), static_cast<uint32_t>(room.size()), &head);
         if (rc == -EAGAIN || rc == -ETIMEDOUT)
             return std::optional<Message>();
         if (rc < 0)
@@ -414,7 +425,7 @@ public:
 
     /// Runs callbacks and coroutines; true if something happened.
     Result<bool> poll(Timeout timeout) const {
-        int rc = ds_fabric_poll(get(), detail::milliseconds(timeout));
+        int rc = ds_fabric_poll(get(), detail::milliseconds_or_none(timeout));
         return rc < 0 ? Result<bool>(Error::from(rc)) : Result<bool>(rc > 0);
     }
     int fd() const { return ds_fabric_fd(get()); }

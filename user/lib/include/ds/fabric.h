@@ -22,7 +22,7 @@ struct ds_fabric;
  * struct ds_fabric_options - how to open a fabric
  * @size: sizeof(struct ds_fabric_options)
  * @ring_entries: completions that the kernel can hold for ds_submit(): a power of
- *	two up to 65536, 0 for 1024
+ *	two up to 65536, on /dev/ds at least ds_limits.max_chain; 0 for 1024
  * @max_outstanding: operations that may be under way or wait in the library
  *	through ds_submit(); 0 for 65536. A large READ or WRITE counts once for
  *	each piece that it is divided into
@@ -44,8 +44,9 @@ struct ds_fabric_options {
  * @fabric: result, for ds_fabric_close()
  *
  * Return: 0, or -ENODEV: ds.ko is not loaded; -EACCES: the caller may not open the
- * device; -EOPNOTSUPP: the module is too old; -EINVAL: a field of @options. Of a
- * local file: as ds_local_describe().
+ * device; -ENOTTY: it is no device of ds.ko; -EOPNOTSUPP: the module is too old;
+ * -EINVAL: a field of @options; -E2BIG: @options has fields that this library does not
+ * know. Of a local file: as ds_local_describe().
  */
 int ds_fabric_open(const struct ds_fabric_options *options, struct ds_fabric **fabric);
 

@@ -3,7 +3,7 @@
 // the C ABI and above the backends; not installed.
 //
 // A backend runs chains and knows nothing of division, retries or deadlines of
-// requests: fabric/transfer.hpp and fabric/request.hpp do that for all of them.
+// requests: fabric/transfer.hpp and fabric/engine.hpp do that for all of them.
 // The kernel backend is fabric/kernel_fabric.hpp, the local one
 // fabric/local_fabric.hpp. The simulator joins here with its first user.
 //

@@ -52,8 +52,9 @@ struct ds_local_options {
  * The file is there as a whole or not at all, also if the process is killed.
  * It takes blocks of the file system only where something was written.
  *
- * Return: 0, or -EEXIST: there is a file; -EINVAL: a field of @options; -EFBIG: larger
- * than the file system allows; or what open(2) says of the folder.
+ * Return: 0, or -EEXIST: there is a file; -EINVAL: a field of @options; -E2BIG: @options
+ * has fields that this library does not know; -EFBIG: larger than the file system
+ * allows; or what open(2) says of the folder, such as -ENOENT: there is none.
  */
 int ds_local_create(const char *path, const struct ds_local_options *options);
 

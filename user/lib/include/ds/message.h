@@ -81,7 +81,8 @@ int ds_message_send(struct ds_fabric *fabric, uint32_t node, uint32_t service, c
  * @queue: messages that may wait, 1 to 1024; further ones are refused
  * @service: result, for ds_service_close()
  *
- * Return: 0, or -EADDRINUSE: the port is taken; -EINVAL: a number out of range.
+ * Return: 0, or -EADDRINUSE: the port is taken; -EINVAL: a number out of range;
+ * -EDQUOT: the fabric has as many services as it can have.
  */
 int ds_service_bind(struct ds_fabric *fabric, uint32_t port, uint32_t queue,
                     struct ds_service **service);

@@ -88,7 +88,8 @@ struct ds_rdm_options {
  *
  * Sends nothing: whether the host answers is seen at the first request.
  *
- * Return: 0, or -EINVAL: a field of @options; -ENETUNREACH: no route to the host;
+ * Return: 0, or -EINVAL: a field of @options; -E2BIG: it has fields that this library
+ * does not know; -ENETUNREACH: no route to the host;
  * -EMSGSIZE: the route takes no packet that is of use.
  */
 int ds_rdm_open(const struct ds_rdm_options *options, struct ds_rdm **rdm);

@@ -57,11 +57,18 @@ public:
     T *operator->() { return &value(); }
     const T *operator->() const { return &value(); }
 
-    /// The value; an Error is thrown as Failure, for programs that work that way.
-    T or_throw() && {
+    /// The value; an Error is thrown as Failure, for programs that work that way. Of a
+    /// Result that stays the value stays in it.
+    T or_throw() && { return std::move(or_throw()); }
+    T &or_throw() & {
         if (!ok())
             throw Failure(error());
-        return std::move(*this).value();
+        return value();
+    }
+    const T &or_throw() const & {
+        if (!ok())
+            throw Failure(error());
+        return value();
     }
 
     const Error &error() const {

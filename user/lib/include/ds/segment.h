@@ -44,7 +44,7 @@ struct ds_segment_options {
  * @segment: result, for ds_segment_close()
  *
  * Return: 0, or -EINVAL: not on page boundaries; -ENOENT: no such domain; -EFAULT;
- * -ENOMEM; -EDQUOT.
+ * -ENOMEM; -EDQUOT; -E2BIG: @options has fields that this library does not know.
  */
 int ds_segment_create(struct ds_fabric *fabric, const struct ds_segment_options *options,
                       struct ds_segment **segment);

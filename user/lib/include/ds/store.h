@@ -14,6 +14,8 @@
  * Threads: every function may be called by any thread at any time, except that
  * nothing may use a store while it is closed. Puts, gets and checks poll the fabric
  * (ds_fabric_poll()), so they are not for callbacks of ds_submit(), and may run those.
+ *
+ * Callbacks must not throw: an exception that leaves one ends the program.
  */
 #ifndef DS_STORE_H
 #define DS_STORE_H
@@ -64,7 +66,8 @@ struct ds_store_options {
  * Return: 0, or -ECONNREFUSED: no master serves the port; -EXDEV: the space is not
  * that of the master's store; -ENOENT: no such space, or no store in it; -EBUSY: the
  * fabric is a client of the pool already; -EUSERS: the pool has no number for
- * another client; -EOPNOTSUPP: the master is of another version; -ETIMEDOUT.
+ * another client; -EOPNOTSUPP: the master is of another version; -EINVAL: a field of
+ * @options; -E2BIG: it has fields that this library does not know; -ETIMEDOUT.
  */
 int ds_store_open(struct ds_fabric *fabric, const struct ds_store_options *options,
                   struct ds_store **store);
@@ -124,9 +127,10 @@ struct ds_store_put_options {
  * Return: 0, or -EEXIST; -ENOSPC: no space for it, see ds_store_get_totals(); -EHOSTDOWN:
  * fewer servers are up than it shall have replicas; -EROFS:
  * the master cannot write its metadata; -EINVAL: wrong key, or more replicas than
- * the space has servers; -EFBIG: longer than an object can be; what a WRITE can
- * fail with; -ESHUTDOWN: this client was fenced; -ETIMEDOUT or -ECONNREFUSED: no
- * master in time; -EINTR: @progress said so.
+ * the space has servers; -E2BIG: @options has fields that this library does not know;
+ * -EFBIG: longer than an object can be; what a WRITE can fail with; -ESHUTDOWN: this
+ * client was fenced; -ETIMEDOUT or -ECONNREFUSED: no master in time; -EINTR: @progress
+ * said so.
  */
 int ds_store_put(struct ds_store *store, const void *key, size_t key_length,
                  const struct iovec *parts, size_t count,
@@ -198,8 +202,9 @@ struct ds_store_object {
  *
  * Return: 0, or -ENOENT: no such object; -EAGAIN: no version as late as
  * @min_version; -ESTALE: not, or no longer, that @version; -EBADMSG: it is damaged
- * in every replica; what a READ can fail with; -ETIMEDOUT or -ECONNREFUSED: no
- * master in time, or overwritten faster than it could be read; -EINTR.
+ * in every replica; -EINVAL: wrong key, or a field of @options; -E2BIG: it has fields
+ * that this library does not know; what a READ can fail with; -ETIMEDOUT or
+ * -ECONNREFUSED: no master in time, or overwritten faster than it could be read; -EINTR.
  */
 int ds_store_get(struct ds_store *store, const void *key, size_t key_length,
                  const struct iovec *parts, size_t count,

@@ -3,19 +3,22 @@
 //
 //     auto fabric = ds::Fabric::open();
 //     auto store = ds::Store::open(*fabric);
-//     store->put("key", std::as_bytes(std::span(text)), {.replicas = 2});
+//     store->put("key", std::as_bytes(std::span(text)), {.replicas = 2}).or_throw();
 //     if (auto bytes = store->get("key"); bytes)
 //         use(*bytes);
 #pragma once
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <ds/store.h>
@@ -35,9 +38,28 @@ struct Get {
     uint64_t offset = 0;
     int64_t min_version = 0;
     int64_t version = 0;
-    bool cached = false;
+    bool cached = false;  ///< for get_into(); get() asks the master how long the object is
     Timeout timeout = default_timeout;
 };
+
+namespace detail {
+
+/// The end of a call that is made of several.
+class Deadline {
+public:
+    explicit Deadline(Timeout timeout) {
+        uint32_t ms = milliseconds(timeout);
+        at_ = Clock::now() + Timeout(ms ? ms : DS_TIMEOUT_DEFAULT);
+    }
+    Timeout left() const { return std::chrono::duration_cast<Timeout>(at_ - Clock::now()); }
+    bool has_passed() const { return left() <= Timeout(0); }
+
+private:
+    using Clock = std::chrono::steady_clock;
+    Clock::time_point at_;
+};
+
+}  // namespace detail
 
 /// The objects in a space. The fabric must stay open.
 class Store {
@@ -88,13 +110,16 @@ public:
         return rc < 0 ? Result<ds_store_object>(Error::from(rc)) : Result<ds_store_object>(object);
     }
 
-    /// From how.offset to the end.
+    /// From how.offset to the end. All of it within how.timeout; ETIMEDOUT also if the object
+    /// is overwritten faster than it can be read.
     Result<std::vector<std::byte>> get(std::string_view key, Get how = {}) const {
+        const detail::Deadline deadline(how.timeout);
         for (;;) {
-            auto now = stat(key, how.timeout);
+            auto now = stat(key, deadline.left());
             if (!now)
                 return now.error();
             Get exact = how;
+            exact.timeout = deadline.left();
             exact.version = how.version ? how.version : now->version;
             std::vector<std::byte> bytes(now->length - std::min(how.offset, now->length));
             iovec part{bytes.data(), bytes.size()};
@@ -104,6 +129,8 @@ public:
             // It was overwritten since it was looked at, and may be longer now.
             if (got.error().code != ESTALE || how.version)
                 return got.error();
+            if (deadline.has_passed())
+                return Error::from(ETIMEDOUT);
         }
     }
 
@@ -123,16 +150,30 @@ public:
 
     using Take = std::function<bool(std::string_view key, const ds_store_object &object)>;
 
-    /// Calls @p take for each object, in the order of keys, until it returns false.
+    /// Calls @p take for each object, in the order of keys, until it returns false. What it
+    /// throws ends the list, and is thrown on.
     Result<void> list(std::string_view prefix, std::string_view after, Take take,
                       Timeout timeout = default_timeout) const {
-        auto entry = [](void *arg, const void *key, size_t length, const ds_store_object *object) {
-            auto &take = *static_cast<Take *>(arg);
-            return take({static_cast<const char *>(key), length}, *object) ? 0 : 1;
+        struct Listing {
+            Take take;
+            std::exception_ptr thrown;
         };
-        return detail::outcome(ds_store_list(handle_.get(), prefix.data(), prefix.size(),
-                                             after.data(), after.size(),
-                                             detail::milliseconds(timeout), entry, &take));
+        Listing listing{std::move(take), nullptr};
+        // No exception may pass the C function in between.
+        auto entry = [](void *arg, const void *key, size_t length, const ds_store_object *object) {
+            auto &list = *static_cast<Listing *>(arg);
+            try {
+                return list.take({static_cast<const char *>(key), length}, *object) ? 0 : 1;
+            } catch (...) {
+                list.thrown = std::current_exception();
+                return 1;
+            }
+        };
+        int rc = ds_store_list(handle_.get(), prefix.data(), prefix.size(), after.data(),
+                               after.size(), detail::milliseconds(timeout), entry, &listing);
+        if (listing.thrown)
+            std::rethrow_exception(listing.thrown);
+        return detail::outcome(rc);
     }
 
     Result<ds_store_totals> totals(Timeout timeout = default_timeout) const {

@@ -3,7 +3,8 @@
 //
 // A task starts when it is awaited, or by Fabric::run(). It goes on inside
 // Fabric::poll(), on the thread that polls. An exception that leaves it is
-// thrown where it is awaited.
+// thrown where it is awaited. Other coroutine types may await operations too, if their
+// promise keeps the exceptions: none may leave resume(), which the C library calls.
 #pragma once
 
 #include <coroutine>
@@ -47,7 +48,7 @@ struct Promise : PromiseBase {
     std::optional<T> value;
 
     Task<T> get_return_object();
-    template <class U>
+    template <class U = T>  // so that `co_return {};` is a T
     void return_value(U &&v) {
         value.emplace(std::forward<U>(v));
     }

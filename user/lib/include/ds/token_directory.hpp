@@ -76,13 +76,12 @@ private:
 
 class TokenDirectory {
 public:
-    /// EACCES for who may not open the device, EPERM for who may but is no administrator; ENOENT,
-    /// ENXIO or ENODEV if ds.ko is not loaded; EBADF for a ds.ko that has none; EPROTO for one of
-    /// another version.
+    /// EACCES for who may not open the device, EPERM for who may but is no administrator; ENODEV if
+    /// ds.ko is not loaded; EBADF for a ds.ko that has none; EPROTO for one of another version.
     static Result<TokenDirectory> open(const char *device = "/dev/ds") {
         int fd = ::open(device, O_RDWR | O_CLOEXEC);
         if (fd < 0)
-            return Error::from(errno);
+            return Error::from(errno == ENOENT || errno == ENXIO ? ENODEV : errno);
         void *at = mmap(nullptr, DS_DIRECTORY_BYTES, PROT_READ, MAP_SHARED, fd,
                         off_t(DS_DIRECTORY_OFFSET));
         int error = at == MAP_FAILED ? errno : 0;

@@ -42,12 +42,12 @@ struct ds_tree;
 
 /**
  * ds_tree_create() - make an empty tree
- * @space: the pool; it becomes one if all of its first KiB is zero
+ * @space: the pool, opened with all rights; it becomes one if all of its first KiB is zero
  * @id: number of the tree, 1 to DS_TREE_MAX_ID
  *
  * Return: 0, or -EEXIST: there is one; -EBUSY: the space is an object store's;
- * -ENOENT: it holds something else; -EINVAL: @id; -ENOSPC: the pool is full;
- * -EUSERS: it has as many clients as it can have.
+ * -ENOENT: it holds something else; -EINVAL: @id; -EACCES: a right is missing;
+ * -ENOSPC: the pool is full; -EUSERS: it has as many clients as it can have.
  */
 int ds_tree_create(struct ds_space *space, uint32_t id);
 
@@ -69,10 +69,11 @@ struct ds_tree_info {
 
 /**
  * ds_tree_list() - which trees are there?
- * @space: the pool
+ * @space: the pool, opened with all rights: the caller becomes a client of it
  * @infos: array of DS_TREE_MAX_ID, filled from the start, by number
  *
- * Return: their number, or -ENOENT: the space holds no pool.
+ * Return: their number, or -ENOENT: the space holds no pool; -EACCES: a right is
+ * missing; -EUSERS: the pool has as many clients as it can have.
  */
 int ds_tree_list(struct ds_space *space, struct ds_tree_info *infos);
 
@@ -87,8 +88,10 @@ int ds_tree_list(struct ds_space *space, struct ds_tree_info *infos);
  * @timeout_ms: longest wait of one operation, and of each access while the tree is
  *	opened; 0 for what ds_space_set_timeout() said of the space
  * @reserved: 0
- * @cache_bytes: memory for copies of nodes above the leaves; 0 is legal. With
- *	DS_TREE_CACHE_DEFAULT a tree of about ten million keys is cached
+ * @cache_bytes: memory for copies of nodes above the leaves. It has no default here: 0
+ *	is no cache, and each get costs one round trip for each level. Set
+ *	DS_TREE_CACHE_DEFAULT, which is what a NULL for the options gives: a tree of
+ *	about ten million keys is cached
  */
 struct ds_tree_options {
     uint32_t size;
@@ -105,9 +108,10 @@ struct ds_tree_options {
  * @options: NULL for the defaults
  * @tree: result, for ds_tree_close()
  *
- * Return: 0, or -ENOENT: no such tree, or no pool; -EINVAL: @id or a field of
- * @options; -EOPNOTSUPP: its format is newer than this library; -EUSERS: the pool has
- * as many clients as it can have.
+ * Return: 0, or -ENOENT: no such tree, or no pool; -EACCES: @space lacks a right;
+ * -EINVAL: @id or a field of @options; -E2BIG: @options has fields that this library
+ * does not know; -EOPNOTSUPP: its format is newer than this library; -EUSERS: the pool
+ * has as many clients as it can have.
  */
 int ds_tree_open(struct ds_space *space, uint32_t id, const struct ds_tree_options *options,
                  struct ds_tree **tree);
@@ -279,6 +283,9 @@ struct ds_tree_stats {
  * @arg: of ds_tree_check()
  * @addr: address of the node
  * @what: a sentence, for this call only
+ *
+ * Context: within ds_tree_check(), on the calling thread. Must not throw: an exception
+ * that leaves it ends the program.
  */
 typedef void (*ds_tree_defect_fn)(void *arg, uint64_t addr, const char *what);
 
