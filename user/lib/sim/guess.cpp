@@ -142,7 +142,7 @@ std::optional<bool> is_wide(Bytes bytes) {
     return belong;
 }
 
-/// Numbers below 256 of 32 bits, little-endian: as 64 bits they are small, too, and nearly all have
+/// Numbers below 256 of 32 bits, little-endian: as 64 bits they are small, too, and most have
 /// something in their high half, but nothing in the three bytes before.
 bool is_of_short_pairs(Bytes bytes) {
     size_t rows = bytes.size() / 8, high = 0;
@@ -153,7 +153,7 @@ bool is_of_short_pairs(Bytes bytes) {
             return false;
         high += number >> 32 != 0;
     }
-    return 10 * high > rows;
+    return 2 * high > rows;
 }
 
 /// A time of 32 bits and an object below 256: the low half of a number of 64 bits never falls,
