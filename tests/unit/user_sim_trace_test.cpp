@@ -66,7 +66,7 @@ std::vector<Sample> samples() {
          {{0, 1, 1}, {0x40000001, 3}, {Operation::create, written, Operation::free}}},
         {Format::csv, "8,read,5\n8,w,7\n", {{0, 0}, {8}, {read, written}, {5, 7}}},
         {Format::csv, "8,get\n9,set", {{0, 1}, {8, 9}, {read, written}}},
-        {Format::csv, "\n \r\nid,op\n8,r\n9,w\n\n\t\n\r\n", {{0, 1}, {8, 9}, {read, written}}},
+        {Format::csv, "\n \r\nid,op\n8,r\n\n9,w\n\n\t\n\n\r\n", {{0, 1}, {8, 9}, {read, written}}},
         {Format::csv, "id,op,tenant\n8,w,\n9,r,31\n", {{0, 1}, {8, 9}, {written, read}}},
         {Format::csv, ",id,\n,8,\n,8,\n", {{0, 0}, {8}}},
         {Format::csv,
@@ -209,7 +209,8 @@ void reasons(void **) {
     check("1 1 0 0\n18446744073709551615 1 0 0\n", "goes on to an object above 2^64 - 2", "lis");
     check("1 99999999999999999999 0 0\n", "99, which is too large", "lis");
     check("l 0x1 1\n\n", "is blank", "address");
-    check("1,read\n\n2,read\n", "Line 3 of '" + folder.path() + "' stands behind a blank one",
+    check("1,read\n\n2,reads\n", "Line 3 of ", "csv");
+    check("1,read\n" + std::string(2000, '\n'), "Line 1002 of '" + folder.path() + "' is blank",
           "csv");
     check("id,time\n1,.5\n", "has '.5', which is not a time in seconds", "csv");
     check("id,time\n1,-0.5\n", "has '-0.5', which is not a time in seconds", "csv");

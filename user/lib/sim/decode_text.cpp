@@ -5,6 +5,7 @@
 #include <cctype>
 #include <charconv>
 #include <optional>
+#include <utility>
 
 #include "sim/decode.hpp"
 
@@ -250,17 +251,18 @@ void decode_address(Source &source, Builder &builder, uint32_t block) {
 void decode_csv(Source &source, Builder &builder) {
     std::array<std::string_view, Columns::most> word;
     Columns columns;
-    bool first = true, blank = false;
+    constexpr size_t most_blank = 1000;
+    size_t blank = 0;
+    bool is_first = true;
 
-    for (std::string_view line; source.line(line); first = false) {
-        // Only before the first line and behind the last one.
-        while (trimmed(line).empty()) {
-            blank = !first;
-            if (!source.line(line))
-                return;
+    for (std::string_view line; source.line(line);) {
+        // As editors leave them; alone they would be a file without end.
+        if (trimmed(line).empty()) {
+            if (++blank > most_blank)
+                source.fail_line("is blank, as more than " + std::to_string(most_blank) + " are");
+            continue;
         }
-        if (blank)
-            source.fail_line("stands behind a blank one");
+        bool first = std::exchange(is_first, false);
         if (auto named = first ? Columns::of_header(source, line) : std::nullopt) {
             columns = *named;
             continue;

@@ -207,7 +207,7 @@ std::vector<NicPart> unseen_of(const NicModel &model, const std::vector<NicPoint
 
 Result<std::vector<NicPoint>> parse_nic_points(std::string_view csv) {
     std::map<uint32_t, std::pair<double, size_t>> seen;
-    size_t number = 0, blank = 0;  // blank: number of a line behind the first that is not
+    size_t number = 0;
     bool first = true;
 
     if (csv.starts_with(Source::byte_order_mark))
@@ -217,13 +217,7 @@ Result<std::vector<NicPoint>> parse_nic_points(std::string_view csv) {
         csv.remove_prefix(std::min(line.size() + 1, csv.size()));
         line = trimmed(line);
         number++;
-        if (line.empty()) {
-            blank = first || blank ? blank : number;
-            continue;
-        }
-        if (blank)
-            return bad(blank, "is blank");
-        if (std::exchange(first, false) && is_header(line))
+        if (line.empty() || (std::exchange(first, false) && is_header(line)))
             continue;
         auto point = point_of(line);
         if (!point)

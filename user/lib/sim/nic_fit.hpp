@@ -17,10 +17,10 @@ struct NicPoint {
     double mpps;
 };
 
-/// Lines `qps,mpps`, in any order, with or without a line of names first. Lines before the first
-/// and behind the last one may be blank. -EINVAL with the number of the line for one that is not
-/// two numbers, for 0 or more than most_qps QPs, for a rate that is not above 0, for the same QPs
-/// twice; and if there are fewer points than parameters. Sorted by QPs.
+/// Lines `qps,mpps`, in any order, with or without a line of names first; blank ones are skipped.
+/// -EINVAL with the number of the line for one that is not two numbers, for 0 or more than most_qps
+/// QPs, for a rate that is not above 0, for the same QPs twice; and if there are fewer points than
+/// parameters. Sorted by QPs.
 Result<std::vector<NicPoint>> parse_nic_points(std::string_view csv);
 
 enum class NicPart : uint8_t { link, one_qp, work, contexts, translations };
