@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The format of a file is told by its content, and where that may be more than one, it is refused.
+// The format of a file is told by its content, and where that may be more than
+// one, it is refused.
 #include <endian.h>
 #include <zstd.h>
 #include <algorithm>
@@ -37,7 +38,8 @@ void no_format_at_all(void **) {
     assert_int_equal(error_of([] { format_of("frob"); }).code, EINVAL);
 }
 
-/// Its size stands behind its mark, which there are 16 of; pzstd begins with one.
+/// Its size stands behind its mark, which there are 16 of; pzstd begins with
+/// one.
 void zstd_behind_what_is_to_be_skipped(void **) {
     Folder folder;
     std::string content = "1\n2\n", packed(ZSTD_compressBound(content.size()), 0);
@@ -74,8 +76,8 @@ void hashed_keys(void **) {
     assert_true(trace.format == Format::u32be && trace.requests.size() == 5000);
 }
 
-/// A long trace of libCacheSim, from record @p first on and of @p size bytes; its next requests are
-/// counted from @p base.
+/// A long trace of libCacheSim, from record @p first on and of @p size bytes;
+/// its next requests are counted from @p base.
 std::string piece_of_oracle(size_t first, size_t size, int64_t base) {
     constexpr size_t records = 20'000;
     std::mt19937 random(5);
@@ -134,7 +136,8 @@ void texts_beyond_ascii(void **) {
     assert_true(has(refused(folder.file("\xff\xfe" + wide)).remedy, "UTF-8"));
 }
 
-/// Records of other programs, which have times, sizes and more, and programs themselves.
+/// Records of other programs, which have times, sizes and more, and programs
+/// themselves.
 void other_records(void **) {
     Folder folder;
     std::mt19937 random(4);
@@ -155,8 +158,9 @@ void other_records(void **) {
     }
     for (const std::string &content : {vscsi, twos, threes, falling, longs, program, addresses})
         refused(folder.file(content));
-    // Traces of numbers that look a little like records: scans that take turns, a new object and an
-    // old one, a block of the journal now and then, a loop of a few, addresses near each other.
+    // Traces of numbers that look a little like records: scans that take turns, a
+    // new object and an old one, a block of the journal now and then, a loop of a
+    // few, addresses near each other.
     std::string copying, reread, journal, loop, near, large;
     for (uint64_t i = 0; i < 3000; i++) {
         put(copying, 1000 + i, 500'000 + i);
@@ -206,6 +210,105 @@ void more_than_one_format(void **) {
     names(triples);
 }
 
+/// Handles of 32 bits above 2^24 in an order in which each has always the same
+/// one behind it: by what comes again, two of them could be a number of 64
+/// bits.
+void loops_of_handles(void **) {
+    Folder folder;
+    std::mt19937 random(6);
+    std::vector<uint32_t> hashed(50);
+    std::string pairs, near, wide;
+    auto is_unclear = [&](const std::string &content) {
+        auto error = refused(folder.file(content));
+        assert_true(has(error.sentence, "cannot be told") && has(error.remedy, "u32be u64le"));
+    };
+
+    for (uint32_t &key : hashed)
+        key = 0x80000000 | static_cast<uint32_t>(random());
+    for (uint32_t objects : {3u, 4u, 50u, 51u, 64u})
+        for (uint32_t stride : {1u, 64u, 4096u, 0x100001u}) {
+            std::string loop;
+            for (uint32_t i = 0; i < 6400; i++)
+                loop += be32({0xc0000000 + i % objects * stride});
+            is_unclear(loop);
+        }
+    for (uint32_t i = 0; i < 3000; i++) {
+        uint32_t n = static_cast<uint32_t>(random() % 50);
+        put(wide, htobe32(hashed[i % 50]));
+        near += be32({0xc0000000 + 2 * n, 0xc0000001 + 2 * n});
+        pairs += be32({0x10000001 + n, 0x20000001 + n});  // a QP and its CQ
+    }
+    is_unclear(wide);
+    is_unclear(near);
+    is_unclear(pairs);
+    // Out of turn they are clear.
+    std::string mixed;
+    for (uint32_t i = 0; i < 6000; i++)
+        mixed += be32({0xc0000000 + static_cast<uint32_t>(random() % 50)});
+    assert_true(read_trace(folder.file(mixed)).format == Format::u32be);
+}
+
+/// Small numbers of 32 bits, little-endian, alone or behind a time.
+void little_endian(void **) {
+    Folder folder;
+    std::mt19937 random(7);
+    std::string ids, timed, large;
+
+    for (uint32_t i = 0; i < 2000; i++) {
+        put(ids, uint32_t(random() % 256));
+        put(timed, 1000 + 3 * i, uint32_t(random() % 256));
+        put(large, uint64_t(random() % 1000 << 30));
+    }
+    refused(folder.file(ids));
+    refused(folder.file(timed));
+    // Numbers above 2^32 are no halves.
+    assert_true(read_trace(folder.file(large)).format == Format::u64le);
+}
+
+/// Times of 32 bits and objects of 64: two of these are as long as one of
+/// libCacheSim's.
+void times_and_objects(void **) {
+    Folder folder;
+    std::mt19937 random(8);
+    std::string again, never;
+
+    for (uint32_t i = 0; i < 1000; i++) {
+        put(again, 5000 + i / 3, uint64_t(100'000 + random() % 50));
+        put(never, 5000 + i / 3, uint64_t(100'000 + i));
+    }
+    refused(folder.file(again));
+    refused(folder.file(never));
+}
+
+/// Whatever the rest looks like: here it is a good trace.
+void files_of_other_kinds(void **) {
+    using namespace std::string_literals;
+    Folder folder;
+    const std::pair<std::string, std::string> kinds[] = {{"\x1f\x8b\x08\0"s, "packed twice"},
+                                                         {"\xfd\x37zXZ\0\0\0"s, "packed twice"},
+                                                         {"\x28\xb5\x2f\xfd"s, "packed twice"},
+                                                         {"\x7f\x45LF"s, "program"},
+                                                         {"PK\3\4"s, "zip"},
+                                                         {"\x89PNG\r\n\x1a\n"s, "picture"},
+                                                         {"\xde\x12\x04\x95"s, "translations"},
+                                                         {"\x95\x04\x12\xde"s, "translations"}};
+    std::string numbers;
+
+    for (uint32_t i = 0; i < 1000; i++)
+        numbers += be32({i % 100});
+    for (const auto &[magic, said] : kinds) {
+        // Packed, as what is packed once is no error.
+        std::string content = magic + numbers, packed(ZSTD_compressBound(content.size()), 0);
+        packed.resize(
+            ZSTD_compress(packed.data(), packed.size(), content.data(), content.size(), 1));
+        auto error = refused(folder.file(packed));
+        assert_int_equal(error.code, EBADMSG);
+        assert_true(has(error.sentence, said) && !has(error.sentence, "cannot be told"));
+        assert_true(read_trace(folder.file(packed), {.format = Format::u32be}).requests.size() >
+                    1000);
+    }
+}
+
 }  // namespace
 
 int main() {
@@ -213,7 +316,9 @@ int main() {
         cmocka_unit_test(no_format_at_all),     cmocka_unit_test(zstd_behind_what_is_to_be_skipped),
         cmocka_unit_test(hashed_keys),          cmocka_unit_test(pieces_of_an_oracle),
         cmocka_unit_test(texts_beyond_ascii),   cmocka_unit_test(other_records),
-        cmocka_unit_test(more_than_one_format),
+        cmocka_unit_test(more_than_one_format), cmocka_unit_test(loops_of_handles),
+        cmocka_unit_test(little_endian),        cmocka_unit_test(times_and_objects),
+        cmocka_unit_test(files_of_other_kinds),
     };
 
     return cmocka_run_group_tests(tests, nullptr, nullptr);

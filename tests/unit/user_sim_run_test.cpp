@@ -11,7 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include "sim/compare.hpp"
 #include "sim/generate.hpp"
+#include "sim/policy.hpp"
 #include "sim/sweep.hpp"
 #include "user_sim_run.hpp"
 
@@ -82,6 +84,21 @@ void too_many_objects(void **) {
     Trace trace;
     trace.uniques = (1u << 22) + 1;
     assert_true(has(error_of([&] { run(trace, {}); }).sentence, "no indices"));
+
+    // The trace is wrong for a policy, which is said before anything runs.
+    const std::vector<Trace> traces = {Trace(), trace};
+    const std::vector<uint32_t> capacities = {64};
+    std::atomic<uint64_t> progress = 0;
+    for (const char *policy : {"ds", "default", "literal-001", "literal-001:2", "adaptive-001"}) {
+        const std::vector<std::string> policies = {"lru", policy};
+        assert_int_equal(error_of([&] { make_policy(policy, 64, trace); }).code, EBADMSG);
+        assert_int_equal(
+            error_of([&] { compare(traces, capacities, policies, 1, &progress); }).code, EBADMSG);
+        assert_int_equal(progress, 0);
+    }
+    make_policy("lru", 64, trace);
+    trace.uniques--;
+    make_policy("ds", 64, trace);
 }
 
 void bad_classes(void **) {

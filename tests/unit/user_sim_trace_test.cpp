@@ -52,6 +52,7 @@ std::vector<Sample> samples() {
     return {
         {Format::integers, "7\n9\n*\n7\n0\n", {{0, 1, 0, 2}, {7, 9, 0}}},
         {Format::integers, "18446744073709551615", {{0}, {UINT64_MAX}}},
+        {Format::integers, "0x1F\n31\n*\n", {{0, 0}, {31}}},
         {Format::lis, "5 3 0 0\n4 2 0 1\n", {{0, 1, 2, 3, 0}, {5, 6, 7, 4}}},
         {Format::address,
          "l 0x1fffff50 1\ns 0x1fffff7f 1\r\nl 0x1fffff80 6\n",
@@ -65,6 +66,7 @@ std::vector<Sample> samples() {
          {{0, 1, 1}, {0x40000001, 3}, {Operation::create, written, Operation::free}}},
         {Format::csv, "8,read,5\n8,w,7\n", {{0, 0}, {8}, {read, written}, {5, 7}}},
         {Format::csv, "8,get\n9,set", {{0, 1}, {8, 9}, {read, written}}},
+        {Format::csv, "\n \r\nid,op\n8,r\n\n9,w\n\n\t\n\n\r\n", {{0, 1}, {8, 9}, {read, written}}},
         {Format::csv, "id,op,tenant\n8,w,\n9,r,31\n", {{0, 1}, {8, 9}, {written, read}}},
         {Format::csv, ",id,\n,8,\n,8,\n", {{0, 0}, {8}}},
         {Format::csv,
@@ -190,6 +192,10 @@ void reasons(void **) {
     check("1\n\n", "Line 2 of '" + folder.path() + "' is blank", "integers");
     check("1\n-2\n", "has -2, which is negative", "integers");
     check("1\n18446744073709551616\n", "has 18446744073709551616, which is too large", "integers");
+    check("1\n0xffffffffffffffffff\n", "has 0xffffffffffffffffff, which is too large", "integers");
+    check("1\n0x\n", "has '0x', which is not a number", "integers");
+    check("1\n0xg\n", "has '0xg', which is not a number", "integers");
+    check("1\n-0x1\n", "has -0x1, which is negative", "integers");
     check("1\nx2\n", "has 'x2', which is not a number", "integers");
     check("1\n-\n", "has '-', which is not", "integers");
     check("1 1 0 0\n\n", "is blank", "lis");
@@ -203,7 +209,16 @@ void reasons(void **) {
     check("1 1 0 0\n18446744073709551615 1 0 0\n", "goes on to an object above 2^64 - 2", "lis");
     check("1 99999999999999999999 0 0\n", "99, which is too large", "lis");
     check("l 0x1 1\n\n", "is blank", "address");
-    check("1,read\n\n", "is blank", "csv");
+    check("1,read\n\n2,reads\n", "Line 3 of ", "csv");
+    check("1,read\n" + std::string(2000, '\n'), "Line 1002 of '" + folder.path() + "' is blank",
+          "csv");
+    check("id,time\n1,.5\n", "has '.5', which is not a time in seconds", "csv");
+    check("id,time\n1,-0.5\n", "has '-0.5', which is not a time in seconds", "csv");
+    check("id,time\n1,1e3\n", "has '1e3', which is not a time in seconds", "csv");
+    check("id,time\n1,18446744074\n", "too large: times go to 2^64 - 1 ns", "csv");
+    check("id,time\n1,\n", "is blank where there should be a time in seconds", "csv");
+    check("id,time_ns\n1,0.5\n", "has '0.5', which is not a time in whole nanoseconds", "csv");
+    check("id,time_ns\n1,-5\n", "has -5, which is negative", "csv");
     check("1,read\n,read\n", "is blank where there should be the number of an object", "csv");
     check("1,read\n1,reads\n", "has 'reads', which is no operation", "csv");
     check("id,time_ns,time,op\n1,2,3,read\n", "names two columns of times", "csv");
@@ -215,7 +230,7 @@ void reasons(void **) {
     check("id,op," + names15 + "\n", "names more than 16 columns", "csv");
     check("1,op," + names15 + "\n", "has another number of columns", "csv");
     check("id,op,tenant\n1,r\n", "Line 2 of '" + folder.path() + "' has another number", "csv");
-    check("1,read,\n", "has no time", "csv");
+    check("1,read,\n", "is blank where there should be a time in whole nanoseconds", "csv");
     check("time,key,size,op\n1,2,3,read\n", "names no column of objects: handle, id", "csv");
     check(ds_header() + "x", "in the middle of a record", "ds");
 }
@@ -234,13 +249,17 @@ void seconds_with_decimals(void **) {
         std::string path = folder.file("time,op,id\n" + std::string(text) + ",read,2\n");
         assert_int_equal(read_trace(path).time_ns.at(0), ns);
     }
-    for (const char *text : {"", ".", ".5", "3.", "0.x", "0.-1", "1.5.5", "-0.5", "1e3", "0 .5",
-                             "18446744073.709551616", "18446744074.0"})
-        assert_true(
-            has(refused(folder.file("time,op,id\n" + std::string(text) + ",read,2\n")).sentence,
-                "has no time"));
+    auto said = [&](const std::string &text) {
+        return refused(folder.file("time,op,id\n" + text + ",read,2\n")).sentence;
+    };
+    for (const char *text :
+         {"", ".", ".5", "3.", "0.x", "0.-1", "1.5.5", "-0.5", "1e3", "0 .5", "0x", "18446744074."})
+        assert_true(has(said(text), "a time in seconds") && has(said(text), text));
+    for (const char *text : {"18446744073.709551616", "18446744074.0", "18446744074"})
+        assert_true(has(said(text), "too large: times go to"));
     // Nanoseconds have none.
-    assert_true(has(refused(folder.file("handle,op,time_ns\n1,read,0.5\n")).sentence, "no time"));
+    assert_true(has(refused(folder.file("handle,op,time_ns\n1,read,0.5\n")).sentence,
+                    "not a time in whole nanoseconds"));
 }
 
 /// Each format as each other one: refused, or read as something, but nothing

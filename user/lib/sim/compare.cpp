@@ -50,9 +50,13 @@ Comparison compare(std::span<const Trace> traces, std::span<const uint32_t> capa
                    std::atomic<uint64_t> *progress) {
     Comparison result{{policies.begin(), policies.end()}, {}, {}, {}};
 
-    for (const std::string &policy : policies)
+    // Not after other passes, and without room for the objects.
+    for (const std::string &policy : policies) {
         for (uint32_t capacity : capacities)
             make_policy(policy, capacity, Trace());
+        for (const Trace &trace : traces)
+            check_objects(policy, trace);
+    }
     for (size_t t = 0; t < traces.size(); t++) {
         result.accesses.push_back(traces[t].accesses());
         for (uint32_t capacity : capacities)

@@ -5,6 +5,7 @@
 #include <cctype>
 #include <charconv>
 #include <optional>
+#include <utility>
 
 #include "sim/decode.hpp"
 
@@ -29,10 +30,13 @@ std::optional<uint64_t> number(std::string_view text) {
 /// there.
 std::string no_number(std::string_view text, const std::string &instead) {
     std::string_view digits = text.substr(std::min<size_t>(text.starts_with('-'), text.size()));
+    bool hex = digits.starts_with("0x");
 
     if (text.empty())
         return "is blank where there should be " + instead;
-    if (digits.empty() || digits.find_first_not_of("0123456789") != digits.npos)
+    if (digits.size() <= (hex ? 2 : 0) ||
+        digits.substr(hex ? 2 : 0)
+                .find_first_not_of(hex ? "0123456789abcdefABCDEF" : "0123456789") != digits.npos)
         return "has '" + std::string(text.substr(0, 40)) + "', which is not " + instead;
     return "has " + std::string(text.substr(0, 40)) +
            (digits == text ? ", which is too large: numbers go to 2^64 - 1"
@@ -61,6 +65,20 @@ std::optional<uint64_t> nanoseconds(std::string_view text) {
     }
     uint64_t ns = *whole * ns_per_second;
     return ns + part < ns ? std::nullopt : std::optional(ns + part);
+}
+
+/// Why there is no time: of number(), or of nanoseconds().
+std::string no_time(std::string_view text, bool in_seconds) {
+    if (!in_seconds)
+        return no_number(text, "a time in whole nanoseconds");
+    size_t point = std::min(text.find('.'), text.size());
+    bool ends = point + 1 == text.size();
+    bool is_time = number(text.substr(0, point)) && !ends &&
+                   text.find_first_not_of("0123456789", point + 1) == text.npos;
+    if (is_time)
+        return "has " + std::string(text.substr(0, 40)) +
+               ", which is too large: times go to 2^64 - 1 ns";
+    return no_number(text, "a time in seconds, as 12 or 0.5");
 }
 
 constexpr std::string_view blanks = " \t";
@@ -233,9 +251,18 @@ void decode_address(Source &source, Builder &builder, uint32_t block) {
 void decode_csv(Source &source, Builder &builder) {
     std::array<std::string_view, Columns::most> word;
     Columns columns;
-    bool first = true;
+    constexpr size_t most_blank = 1000;
+    size_t blank = 0;
+    bool is_first = true;
 
-    for (std::string_view line; source.line(line); first = false) {
+    for (std::string_view line; source.line(line);) {
+        // As editors leave them; alone they would be a file without end.
+        if (trimmed(line).empty()) {
+            if (++blank > most_blank)
+                source.fail_line("is blank, as more than " + std::to_string(most_blank) + " are");
+            continue;
+        }
+        bool first = std::exchange(is_first, false);
         if (auto named = first ? Columns::of_header(source, line) : std::nullopt) {
             columns = *named;
             continue;
@@ -249,7 +276,7 @@ void decode_csv(Source &source, Builder &builder) {
         if (first && is_name(word[0]))
             source.fail_line("names no column of objects: handle, id, obj_id or lbn");
         if (count != columns.count || (!columns.header && (count < 2 || count > 3)))
-            source.fail_line(or_blank(line, "has another number of columns"));
+            source.fail_line("has another number of columns");
         auto key = number(word[columns.object]);
         auto op = columns.operation == Columns::none ? Operation::read
                                                      : operation(word[columns.operation]);
@@ -265,7 +292,7 @@ void decode_csv(Source &source, Builder &builder) {
         auto time =
             columns.in_seconds ? nanoseconds(word[columns.time]) : number(word[columns.time]);
         if (!time)
-            source.fail_line("has no time");
+            source.fail_line(no_time(word[columns.time], columns.in_seconds));
         builder.add(*key, *op, *time);
     }
 }

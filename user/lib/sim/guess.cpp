@@ -32,11 +32,12 @@ bool is_text(Bytes bytes) {
     });
 }
 
-/// Of text, the first line tells; its own decoder then checks all of it.
+/// Of text, the first line that is not blank tells; its own decoder then checks all of it.
 Format of_text(Bytes bytes) {
     std::string_view text(reinterpret_cast<const char *>(bytes.data()), bytes.size());
     if (text.starts_with(Source::byte_order_mark))
         text.remove_prefix(Source::byte_order_mark.size());
+    text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
     std::string_view line = text.substr(0, text.find_first_of("\r\n"));
 
     if (line.find(',') != line.npos)
@@ -55,11 +56,25 @@ struct Sight {
     bool fits(size_t record) const { return !whole || bytes.size() % record == 0; }
 };
 
+/// Is each size between the times before and behind it? Then it is a time itself, of records of a
+/// time of 32 bits and an object of 64.
+bool has_times_for_sizes(Bytes bytes) {
+    size_t count = bytes.size() / sizeof(OracleRecord);
+
+    for (size_t i = 0; i + 1 < count; i++) {
+        auto r = at<OracleRecord>(bytes, i), after = at<OracleRecord>(bytes, i + 1);
+        if (r.size < r.seconds || r.size > after.seconds)
+            return false;
+    }
+    return count > 1;
+}
+
 /// Times that do not fall, sizes, and next requests that are of the same object, as far as they are
 /// seen. Numbers of 32 or 64 bits do not look so: where they are small, there is no size.
 bool is_oracle(Bytes bytes) {
     constexpr uint32_t largest = 1 << 30;
     size_t count = bytes.size() / sizeof(OracleRecord);
+    std::unordered_map<uint64_t, uint64_t> announced;  // by object, as its last request has it
     uint32_t last = 0;
 
     for (size_t i = 0; i < count; i++) {
@@ -74,26 +89,84 @@ bool is_oracle(Bytes bytes) {
         bool sized = r.size >= 1 && r.size <= largest;
         if (r.seconds < last || !sized || !(unseen || same(next) || same(next - 1)))
             return false;
+        auto [before, is_new] = announced.try_emplace(r.id, next);
+        if (!is_new && before->second != i && before->second != i + 1)
+            return false;
+        before->second = next;
         last = r.seconds;
     }
-    return count > 0;
+    return count > 0 && !has_times_for_sizes(bytes);
 }
 
-/// Do the two halves of 64 bits belong together? Where the first one comes again, so does
-/// the second, but for chance. Nothing if too few come again to tell.
-std::optional<bool> halves_belong(Bytes bytes) {
+/// Do pairs of numbers of 32 bits, from number @p from on, belong together? Where the first one
+/// comes again, so does the second, but for chance. Nothing if too few come again to tell.
+std::optional<bool> pairs_belong(Bytes bytes, size_t from) {
     std::unordered_map<uint32_t, uint32_t> other;
     size_t again = 0, same = 0;
 
-    for (size_t i = 0; i < bytes.size() / 8; i++) {
-        uint32_t second = at<uint32_t>(bytes, 2 * i + 1);
-        auto [place, is_new] = other.try_emplace(at<uint32_t>(bytes, 2 * i), second);
+    for (size_t i = from; i + 1 < bytes.size() / 4; i += 2) {
+        uint32_t second = at<uint32_t>(bytes, i + 1);
+        auto [place, is_new] = other.try_emplace(at<uint32_t>(bytes, i), second);
         again += !is_new;
         same += !is_new && place->second == second;
     }
     if (again < 8)
         return std::nullopt;
     return 10 * same > 9 * again;
+}
+
+/// Are the halves of 64 bits near each other, or alike in their low 16 bits, if they are numbers of
+/// 32 bits, big-endian? Then they may be so: handles in turn, or of a QP and of its CQ. Halves of
+/// one number differ, but for chance.
+bool halves_are_alike(Bytes bytes) {
+    constexpr uint32_t near = 1 << 20;
+    size_t rows = bytes.size() / 8, alike = 0;
+
+    for (size_t i = 0; i < rows; i++) {
+        uint32_t first = be32toh(at<uint32_t>(bytes, 2 * i));
+        uint32_t second = be32toh(at<uint32_t>(bytes, 2 * i + 1));
+        uint32_t low = first & 0xffff;
+        alike += std::max(first, second) - std::min(first, second) < near ||
+                 (low != 0 && low == (second & 0xffff));
+    }
+    return 10 * alike >= 9 * rows;
+}
+
+/// Are these numbers of 64 bits, by what comes again? Nothing if that does not tell: too few do; or
+/// each half has always the same one behind it, as in a loop, whatever it is a loop of.
+std::optional<bool> is_wide(Bytes bytes) {
+    auto belong = pairs_belong(bytes, 0);
+
+    if (belong && *belong && (pairs_belong(bytes, 1).value_or(true) || halves_are_alike(bytes)))
+        return std::nullopt;
+    return belong;
+}
+
+/// Numbers below 256 of 32 bits, little-endian: as 64 bits they are small, too, and most have
+/// something in their high half, but nothing in the three bytes before.
+bool is_of_short_pairs(Bytes bytes) {
+    size_t rows = bytes.size() / 8, high = 0;
+
+    for (size_t i = 0; i < rows; i++) {
+        auto number = at<uint64_t>(bytes, i);
+        if ((number & 0xffffff00) != 0)
+            return false;
+        high += number >> 32 != 0;
+    }
+    return 2 * high > rows;
+}
+
+/// A time of 32 bits and an object below 256: the low half of a number of 64 bits never falls,
+/// while the high one does.
+bool is_of_short_records(Bytes bytes) {
+    size_t rows = bytes.size() / 8, falls = 0;
+
+    for (size_t i = 1; i < rows; i++) {
+        if (at<uint32_t>(bytes, 2 * i) < at<uint32_t>(bytes, 2 * i - 2))
+            return false;
+        falls += at<uint32_t>(bytes, 2 * i + 1) < at<uint32_t>(bytes, 2 * i - 1);
+    }
+    return falls > 8;
 }
 
 /// Are these numbers all of one kind? Then each can come at any place. The fields of a record come
@@ -248,7 +321,9 @@ std::optional<Format> of_records(const Sight &sight) {
         return Format::oracle;
     if (oracle || (wide && narrow))
         return none;
-    auto belong = halves_belong(bytes);
+    if (wide && (is_of_short_pairs(bytes) || is_of_short_records(bytes)))
+        return none;
+    auto belong = is_wide(bytes);
     wide = wide || (!narrow && belong && *belong && of_one_kind<uint64_t>(bytes));
     narrow = narrow ||
              (!wide && belong && !*belong && of_one_kind<uint32_t>(bytes) && is_of_numbers(bytes));
@@ -282,6 +357,40 @@ bool is_tar(Bytes bytes) {
            std::memcmp(bytes.data() + place, magic.data(), magic.size()) == 0;
 }
 
+/// Throws for what is known, and is no trace.
+void refuse_others(const std::string &path, Bytes bytes) {
+    using namespace std::string_view_literals;
+    struct Other {
+        std::string_view magic, what, remedy;
+    };
+    constexpr std::string_view unpack = "Unpack it, and name the file that was in it.";
+    constexpr std::string_view again = "Unpack it once, and name what comes out.";
+    constexpr std::string_view check = "Check the name of the file.";
+    // What was packed once is unpacked already.
+    constexpr Other others[] = {
+        {"\xff\xfe"sv, "looks like text of 16 bits a letter",
+         "Write it as UTF-8, or name its format with --format."},
+        {"\xfe\xff"sv, "looks like text of 16 bits a letter",
+         "Write it as UTF-8, or name its format with --format."},
+        {"\x1f\x8b\x08"sv, "was packed twice, the first time by gzip", again},
+        {"\xfd\x37zXZ\0"sv, "was packed twice, the first time by xz", again},
+        {"\x28\xb5\x2f\xfd"sv, "was packed twice, the first time by zstd", again},
+        {"PK\3\4"sv, "is a zip archive", unpack},
+        {"\x7f\x45LF"sv, "is a program", check},
+        {"\x89PNG\r\n\x1a\n"sv, "is a picture", check},
+        {"\xde\x12\x04\x95"sv, "is a file of translations", check},
+        {"\x95\x04\x12\xde"sv, "is a file of translations", check},
+    };
+    std::string_view text(reinterpret_cast<const char *>(bytes.data()), bytes.size());
+
+    for (const Other &other : others)
+        if (text.starts_with(other.magic))
+            throw Failure({EBADMSG, "'" + path + "' " + std::string(other.what) + ".",
+                           std::string(other.remedy), false});
+    if (is_tar(bytes))
+        throw Failure({EBADMSG, "'" + path + "' is a tar archive.", std::string(unpack), false});
+}
+
 Failure unclear(const std::string &path, const Sight &sight) {
     std::string names = candidates(sight),
                 sentence = "The format of '" + path + "' cannot be told from its bytes";
@@ -308,12 +417,7 @@ Format guess(Source &source) {
         return Format::ds;
     if (is_text(bytes))
         return of_text(bytes);
-    if (magic.starts_with("\xff\xfe") || magic.starts_with("\xfe\xff"))
-        throw Failure({EBADMSG, "'" + source.path() + "' looks like text of 16 bits a letter.",
-                       "Write it as UTF-8, or name its format with --format.", false});
-    if (is_tar(bytes))
-        throw Failure({EBADMSG, "'" + source.path() + "' is a tar archive.",
-                       "Unpack it, and name the file that was in it.", false});
+    refuse_others(source.path(), bytes);
     Sight sight{bytes, bytes.size() < Source::longest_peek};
     if (auto format = of_records(sight))
         return *format;

@@ -2,12 +2,14 @@
 #include "sim/nic_fit.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "sim/nelder_mead.hpp"
 #include "sim/source.hpp"
@@ -68,16 +70,50 @@ Error bad(size_t line, const std::string &what) {
 
 // ---- Fit
 
-/// Parameters as the optimiser sees them: logarithms, so that none can be negative.
-NicModel model_of(const Point &x, Access access) {
-    return {.line_mpps = std::exp(x[0]),
-            .qp_ns = std::exp(x[1]),
-            .work_ns = std::exp(x[2]),
-            .parallel = std::exp(x[3]),
-            .context = {.entries = std::exp(x[4]), .miss_ns = context_miss_ns},
-            .translation = {.entries = std::exp(x[5]), .miss_ns = std::exp(x[6])},
-            .access = access};
-}
+struct Range {
+    double least, most;
+};
+
+/// What parameters can be. Where one of them changes nothing the optimiser would take it anywhere.
+class Bounds {
+public:
+    explicit Bounds(const std::vector<NicPoint> &points) {
+        double top = std::ranges::max(points, {}, &NicPoint::mpps).mpps;
+        double low = std::ranges::min(points, {}, &NicPoint::mpps).mpps;
+
+        ranges_ = {{{top / around, top * around},
+                    {std::max(least_ns, 1000 * points.front().qps / top / around),
+                     1000 * points.back().qps / low * around},
+                    {least_ns, most_ns},
+                    {least_parallel, most_parallel},
+                    {1, most_qps},
+                    {1, most_qps},
+                    {least_ns, most_ns}}};
+    }
+
+    /// Parameters as the optimiser sees them: logarithms, so that none can be negative.
+    NicModel model_of(const Point &x, Access access) const {
+        auto value = [&](size_t i) {
+            return std::fmin(std::fmax(std::exp(x[i]), ranges_[i].least), ranges_[i].most);
+        };
+        // The smaller cache is that of contexts.
+        return {.line_mpps = value(0),
+                .qp_ns = value(1),
+                .work_ns = value(2),
+                .parallel = value(3),
+                .context = {.entries = std::min(value(4), value(5)), .miss_ns = context_miss_ns},
+                .translation = {.entries = value(5), .miss_ns = value(6)},
+                .access = access};
+    }
+
+private:
+    static constexpr double around = 10;  // times the largest rate or time that was measured
+    static constexpr double least_ns = 1e-3, most_ns = 1e9;
+    // Below 1 where a missing context costs more than it is said to.
+    static constexpr double least_parallel = 1e-3, most_parallel = 1e6;
+
+    std::array<Range, parameters> ranges_;
+};
 
 double mean_error(const NicModel &model, const std::vector<NicPoint> &points) {
     double sum = 0;
@@ -110,8 +146,8 @@ std::vector<Point> starts(const std::vector<NicPoint> &points) {
     return list;
 }
 
-Minimum best_of(const std::vector<NicPoint> &points, Access access) {
-    auto error = [&](const Point &x) { return mean_error(model_of(x, access), points); };
+Minimum best_of(const std::vector<NicPoint> &points, const Bounds &bounds, Access access) {
+    auto error = [&](const Point &x) { return mean_error(bounds.model_of(x, access), points); };
     Minimum best{{}, INFINITY};
 
     for (const Point &start : starts(points)) {
@@ -128,11 +164,51 @@ Minimum best_of(const std::vector<NicPoint> &points, Access access) {
     return best;
 }
 
+/// Do misses make a difference, somewhere more than elsewhere? Else the cache may be of any size.
+bool is_seen(const NicCache &cache, const NicModel &model, const std::vector<uint32_t> &busy) {
+    constexpr double least = 1e-3;  // of the work
+    double fewest = INFINITY, most = 0;
+
+    for (uint32_t qps : busy) {
+        double misses_ns = cache.miss_ratio(qps, model.access) * cache.miss_ns;
+        fewest = std::min(fewest, misses_ns);
+        most = std::max(most, misses_ns);
+    }
+    return most - fewest >= least * model.work_ns;
+}
+
+std::vector<NicPart> unseen_of(const NicModel &model, const std::vector<NicPoint> &points) {
+    std::vector<uint32_t> busy;  // numbers of QPs whose rate the work limits
+    std::vector<NicPart> unseen;
+    bool link = false, one_qp = false;
+
+    for (const NicPoint &point : points) {
+        double rate = model.rate(point.qps);
+        if (rate >= model.line_mpps)
+            link = true;
+        else if (rate >= model.asked_for(point.qps))
+            one_qp = true;
+        else
+            busy.push_back(point.qps);
+    }
+    auto add = [&](bool seen, NicPart part) {
+        if (!seen)
+            unseen.push_back(part);
+    };
+    add(link, NicPart::link);
+    add(one_qp, NicPart::one_qp);
+    add(!busy.empty(), NicPart::work);
+    add(is_seen(model.context, model, busy), NicPart::contexts);
+    add(is_seen(model.translation, model, busy), NicPart::translations);
+    return unseen;
+}
+
 }  // namespace
 
 Result<std::vector<NicPoint>> parse_nic_points(std::string_view csv) {
     std::map<uint32_t, std::pair<double, size_t>> seen;
     size_t number = 0;
+    bool first = true;
 
     if (csv.starts_with(Source::byte_order_mark))
         csv.remove_prefix(Source::byte_order_mark.size());
@@ -141,7 +217,7 @@ Result<std::vector<NicPoint>> parse_nic_points(std::string_view csv) {
         csv.remove_prefix(std::min(line.size() + 1, csv.size()));
         line = trimmed(line);
         number++;
-        if (line.empty() || (number == 1 && is_header(line)))
+        if (line.empty() || (std::exchange(first, false) && is_header(line)))
             continue;
         auto point = point_of(line);
         if (!point)
@@ -163,11 +239,14 @@ Result<std::vector<NicPoint>> parse_nic_points(std::string_view csv) {
 }
 
 NicFit fit_nic(const std::vector<NicPoint> &points) {
-    Minimum random = best_of(points, Access::random);
-    Minimum in_turn = best_of(points, Access::round_robin);
-    NicFit fit{.model = random.value <= in_turn.value ? model_of(random.at, Access::random)
-                                                      : model_of(in_turn.at, Access::round_robin),
+    Bounds bounds(points);
+    Minimum random = best_of(points, bounds, Access::random);
+    Minimum in_turn = best_of(points, bounds, Access::round_robin);
+    NicFit fit{.model = random.value <= in_turn.value
+                            ? bounds.model_of(random.at, Access::random)
+                            : bounds.model_of(in_turn.at, Access::round_robin),
                .errors = {},
+               .unseen = {},
                .mean_error = 0,
                .max_error = 0};
 
@@ -178,6 +257,7 @@ NicFit fit_nic(const std::vector<NicPoint> &points) {
         fit.max_error = std::max(fit.max_error, std::abs(relative));
     }
     fit.mean_error = mean_error(fit.model, points);
+    fit.unseen = unseen_of(fit.model, points);
     return fit;
 }
 

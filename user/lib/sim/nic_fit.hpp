@@ -17,11 +17,13 @@ struct NicPoint {
     double mpps;
 };
 
-/// Lines `qps,mpps`, in any order, with or without a line of names first. -EINVAL with the number
-/// of the line for one that is not two numbers, for 0 or more than most_qps QPs, for a rate that
-/// is not above 0, for the same QPs twice; and if there are fewer points than parameters. Sorted
-/// by QPs.
+/// Lines `qps,mpps`, in any order, with or without a line of names first; blank ones are skipped.
+/// -EINVAL with the number of the line for one that is not two numbers, for 0 or more than most_qps
+/// QPs, for a rate that is not above 0, for the same QPs twice; and if there are fewer points than
+/// parameters. Sorted by QPs.
 Result<std::vector<NicPoint>> parse_nic_points(std::string_view csv);
+
+enum class NicPart : uint8_t { link, one_qp, work, contexts, translations };
 
 struct NicFit {
     struct Error {
@@ -31,9 +33,10 @@ struct NicFit {
     };
 
     NicModel model;
-    std::vector<Error> errors;  ///< a point each, by QPs
-    double mean_error;          ///< of the absolute values of the relative ones
-    double max_error;           ///< likewise
+    std::vector<Error> errors;    ///< a point each, by QPs
+    std::vector<NicPart> unseen;  ///< on what no point's rate depends: it could be otherwise
+    double mean_error;            ///< of the absolute values of the relative ones
+    double max_error;             ///< likewise
 };
 
 /// The curve tells times in proportion to each other and not in ns: with the same rates, all times
@@ -43,8 +46,10 @@ constexpr double context_miss_ns = 580;
 
 /// Fits all parameters but context.miss_ns and the ways, for the access that fits better. Nor does
 /// the curve tell what a cache holds: the smaller one is taken for that of contexts, as in csRNA,
-/// which has 50 to 300 contexts and 50,000 translations. Deterministic. Takes about a second for
-/// 100 points.
+/// which has 50 to 300 contexts and 50,000 translations. No parameter goes beyond
+/// what a NIC can be: the link's rate and the time of one QP are within ten times what was
+/// measured, other times are 1e-3 to 1e9 ns, entries 1 to most_qps. Deterministic. Takes about a
+/// second for 100 points.
 NicFit fit_nic(const std::vector<NicPoint> &points);
 
 /// The largest number of QPs measured with at least @p share of the highest rate.

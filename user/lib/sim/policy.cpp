@@ -20,9 +20,10 @@ constexpr PolicyKind kinds[] = {
     {"lirs", make_lirs},
     {"w-tinylfu", make_wtinylfu, 20, 99},
     {"lfu", make_lfu},
-    {"ds", make_ds},
-    {"literal-001", make_literal_001, DS_POLICY_PROMOTE_TO_L1_THRESHOLD, DS_SKETCH_MOST},
-    {"adaptive-001", make_adaptive_001},
+    {"ds", make_ds, 0, 0, DS_POLICY_KEYS},
+    {"literal-001", make_literal_001, DS_POLICY_PROMOTE_TO_L1_THRESHOLD, DS_SKETCH_MOST,
+     DS_POLICY_KEYS},
+    {"adaptive-001", make_adaptive_001, 0, 0, DS_POLICY_KEYS},
     {"opt", make_opt},
 };
 
@@ -44,30 +45,54 @@ uint32_t number_of(std::string_view text, const PolicyKind &kind) {
     return number;
 }
 
-}  // namespace
-
-std::span<const PolicyKind> policies() {
-    return kinds;
+void check_objects(const PolicyKind &kind, const Trace &trace) {
+    // Not what is asked for is wrong but the trace.
+    if (trace.uniques > kind.most_objects)
+        throw Failure({EBADMSG,
+                       "Policy " + std::string(kind.name) + " has no indices for " +
+                           std::to_string(trace.uniques) + " objects.",
+                       "Use a trace of at most " + std::to_string(kind.most_objects) +
+                           " objects, or other policies.",
+                       false});
 }
 
-std::unique_ptr<Policy> make_policy(std::string_view name, uint32_t capacity, const Trace &trace) {
+struct Named {
+    const PolicyKind &kind;
+    uint32_t number;
+};
+
+Named named(std::string_view name) {
     size_t colon = name.find(':');
     std::string_view wanted = name.substr(0, colon);
     std::string names;
 
     if (wanted == "default")  // as the module and run() call it
         wanted = "ds";
-    if (capacity == 0)
-        throw wrong("A cache of 0 entries has no policy.", "Use a capacity of 1 or more.");
     for (const PolicyKind &kind : kinds) {
         names += " " + std::string(kind.name);
-        if (kind.name != wanted)
-            continue;
-        uint32_t number =
-            colon == name.npos ? kind.number : number_of(name.substr(colon + 1), kind);
-        return kind.make(capacity, number, trace);
+        if (kind.name == wanted)
+            return {kind,
+                    colon == name.npos ? kind.number : number_of(name.substr(colon + 1), kind)};
     }
     throw wrong("There is no policy '" + std::string(name) + "'.", "Choose from:" + names + ".");
+}
+
+}  // namespace
+
+std::span<const PolicyKind> policies() {
+    return kinds;
+}
+
+void check_objects(std::string_view name, const Trace &trace) {
+    check_objects(named(name).kind, trace);
+}
+
+std::unique_ptr<Policy> make_policy(std::string_view name, uint32_t capacity, const Trace &trace) {
+    if (capacity == 0)
+        throw wrong("A cache of 0 entries has no policy.", "Use a capacity of 1 or more.");
+    auto [kind, number] = named(name);
+    check_objects(kind, trace);
+    return kind.make(capacity, number, trace);
 }
 
 uint64_t hits(Policy &policy, const Trace &trace) {

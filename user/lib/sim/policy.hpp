@@ -24,8 +24,9 @@ public:
 struct PolicyKind {
     std::string_view name;
     std::unique_ptr<Policy> (*make)(uint32_t capacity, uint32_t number, const Trace &trace);
-    uint32_t number = 0;  ///< default of the number that may stand behind the name
-    uint32_t most = 0;    ///< of it, from 1; 0: none may
+    uint32_t number = 0;                 ///< default of the number that may stand behind the name
+    uint32_t most = 0;                   ///< of it, from 1; 0: none may
+    uint32_t most_objects = UINT32_MAX;  ///< of a trace
 };
 
 /// All of them. The last one is OPT, which knows the future.
@@ -33,8 +34,11 @@ std::span<const PolicyKind> policies();
 
 /// A policy for one pass over a trace. Its name may have a number behind it: w-tinylfu:1 has a
 /// window of 1 %, literal-001:2 has PROMOTE_TO_L1_THRESHOLD = 2. Throws Failure (EINVAL) for a name
-/// that there is not, and a capacity of 0.
+/// that there is not, and a capacity of 0; EBADMSG for a trace of too many objects.
 std::unique_ptr<Policy> make_policy(std::string_view name, uint32_t capacity, const Trace &trace);
+
+/// Throws, as make_policy(), for a trace of too many objects, but needs no room for them.
+void check_objects(std::string_view name, const Trace &trace);
 
 /// How many of the trace's accesses hit in an empty cache.
 uint64_t hits(Policy &policy, const Trace &trace);

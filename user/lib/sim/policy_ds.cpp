@@ -22,13 +22,6 @@ Failure refused(int rc, uint32_t capacity) {
 class Ds : public Policy {
 public:
     Ds(uint32_t capacity, uint32_t uniques, ds_policy_mode mode) : slots_(uniques, none) {
-        if (uniques > DS_POLICY_KEYS)
-            throw Failure(
-                {EINVAL,
-                 "The token cache has no indices for " + std::to_string(uniques) + " objects.",
-                 "Use a trace of at most " + std::to_string(DS_POLICY_KEYS) +
-                     " objects, or other policies.",
-                 false});
         if (int rc = ds_policy_init(&policy_, capacity, mode); rc < 0)
             throw refused(rc, capacity);
     }

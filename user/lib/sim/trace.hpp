@@ -35,8 +35,8 @@ constexpr uint64_t most_requests = uint64_t(1) << 30;
 enum class Format {
     guess,
     ds,        ///< our own: see ds_format.hpp
-    csv,       ///< a column of objects, others of operations and times; see trace_text.hpp
-    integers,  ///< a decimal number a line
+    csv,       ///< a column of objects, others of operations and times; see decode_text.cpp
+    integers,  ///< a number a line
     lis,       ///< `start count ignored ignored`: start to start + count - 1
     address,   ///< `l|s 0xaddress number`: loads and stores, as blocks of memory
     u32be,

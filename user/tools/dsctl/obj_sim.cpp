@@ -56,13 +56,15 @@ std::vector<Param> with_run(std::vector<Param> params, bool lists) {
     const std::vector<Param> run = {
         {.name = "--policy",
          .value = lists ? "LIST" : "POLICY",
-         .help = "of L1: default, literal-001, adaptive-001",
-         .fallback = "default"},
+         .help = "of L1: the module's default, or literal-001 or adaptive-001 of document 001",
+         .fallback = "default",
+         .choices = "default|literal-001|adaptive-001"},
         {.name = "--mode",
          .value = lists ? "LIST" : "MODE",
          .help = "what becomes of requests for a token that moves: optimistic (served where it "
                  "was) or blocking (they wait)",
-         .fallback = "optimistic"},
+         .fallback = "optimistic",
+         .choices = "optimistic|blocking"},
         {.name = "--l1",
          .value = number,
          .help = "entries of L1, 16 to 2097150",
@@ -133,8 +135,8 @@ const Object sim{
                                .kind = Kind::file,
                                .help = "write what moves there, a line of JSON each"},
                               {.name = "--timing",
-                               .help = "compare the time that it takes with that of a bare LRU "
-                                       "pass, five times each"}},
+                               .help = "compare the processor time that it takes with that of a "
+                                       "bare LRU pass, five times each"}},
                              false),
                 .examples =
                     {{"sim run OLTP.lis --l1 512", "hits, access times, moves and DMA"},

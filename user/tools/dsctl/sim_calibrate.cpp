@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // sim calibrate: what a NIC's rate of READs says of its caches.
+#include <fcntl.h>
+
 #include "file.hpp"
 #include "sim.hpp"
 #include "sim/nic_fit.hpp"
@@ -24,8 +26,22 @@ struct Knees {
     }
 };
 
+// The whole file; one that is longer than any curve is none, and may have no end.
+std::string curve_of(const std::string &path) {
+    constexpr size_t most_bytes = 16 << 20;
+    File file(path, O_RDONLY);
+    std::string text(most_bytes + 1, '\0');
+
+    text.resize(file.read(text.data(), text.size()));
+    if (text.size() > most_bytes)
+        throw from_errno("SIM", EFBIG, "'" + path + "' has more than 16 MiB, and so is no curve",
+                         "name a file of lines 'qps,mpps'")
+            .with("file", path);
+    return text;
+}
+
 std::vector<NicPoint> points_of(const std::string &path) {
-    auto points = ds::sim::parse_nic_points(contents_of(path));
+    auto points = ds::sim::parse_nic_points(curve_of(path));
 
     // Not the command line is wrong but the file.
     if (!points)
@@ -111,6 +127,22 @@ void print_fields(Call &call, const NicFit &fit, const Knees &knees) {
                       text_of(knees.tokens) + (factor ? format(", %.1f times", *factor) : "")}});
 }
 
+// What the model has and the curve does not tell.
+void warn_of_guesses(Call &call, const NicFit &fit, bool falls) {
+    static constexpr const char *names[] = {"link", "one QP", "work", "contexts", "translations"};
+    std::string list;
+
+    if (!falls)
+        call.out.warn(
+            "the rates never fall: there is no knee, and the entries of the caches, of contexts "
+            "above all, cannot be known");
+    for (ds::sim::NicPart part : fit.unseen)
+        if (falls || part < ds::sim::NicPart::contexts)
+            list += (list.empty() ? "" : ", ") + std::string(names[static_cast<size_t>(part)]);
+    if (!list.empty())
+        call.out.warn("no rate depends on some of the model, which is a guess: " + list);
+}
+
 }  // namespace
 
 Exit sim_calibrate(Call &call) {
@@ -122,10 +154,7 @@ Exit sim_calibrate(Call &call) {
                 .model = ds::sim::knee(fit.model),
                 .tokens = ds::sim::knee(ds::sim::with_tokens(fit.model))};
 
-    if (knees.measured == points.back().qps)
-        call.out.warn(
-            "the rates never fall: there is no knee, and the entries of the caches, of contexts "
-            "above all, cannot be known");
+    warn_of_guesses(call, fit, knees.measured != points.back().qps);
     respond(call, file, fit, knees);
     if (csv)
         print_csv(call, fit);

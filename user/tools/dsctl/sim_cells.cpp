@@ -31,6 +31,17 @@ uint32_t count_of(const std::string &option, RunOptions::Count which, std::strin
     return static_cast<uint32_t>(number);
 }
 
+// Of a batch and of handlers: 0 is none, which the library's errors do not say.
+uint64_t number_or_none(const std::string &option, std::string_view text) {
+    constexpr uint64_t most = 1024;
+    uint64_t number = number_of(option, text);
+
+    if (number > most)
+        throw usage(option + " cannot be " + std::to_string(number),
+                    "use 0 (none) to " + std::to_string(most));
+    return number;
+}
+
 double decimal_in(const std::string &what, std::string_view text) {
     double value = 0;
     auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -228,12 +239,12 @@ const std::vector<Axis> &axes() {
          }},
         {"--batch",
          [](RunOptions &o, const std::string &text) {
-             if (uint64_t batch = number_of("--batch", text))
+             if (uint64_t batch = number_or_none("--batch", text))
                  or_error([&] { o.set(batch_size, batch); });
          }},
         {"--handlers",
          [](RunOptions &o, const std::string &text) {
-             if (number_of("--handlers", text) > 0)
+             if (number_or_none("--handlers", text) > 0)
                  o.handlers = count_of("--handlers", RunOptions::Count::handlers, text);
          }},
         {"--rate",

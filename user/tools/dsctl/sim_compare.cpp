@@ -97,6 +97,18 @@ Comparison run(Call &call, const std::vector<ds::sim::Trace> &traces,
                          });
 }
 
+// Nor after minutes of the passes of others.
+void check_objects(const std::string &file, const ds::sim::Trace &trace,
+                   const std::vector<std::string> &policies) {
+    try {
+        for (const std::string &policy : policies)
+            or_error([&] { ds::sim::check_objects(policy, trace); });
+    } catch (Error &error) {
+        error.sentence = "cannot compare '" + file + "': " + error.sentence;
+        throw std::move(error).with("file", file);
+    }
+}
+
 }  // namespace
 
 Exit sim_compare(Call &call) {
@@ -109,8 +121,10 @@ Exit sim_compare(Call &call) {
     for (const std::string &policy : policies)
         for (uint32_t capacity : capacities)
             or_error([&] { ds::sim::make_policy(policy, capacity, {}); });
-    for (const std::string &file : files)
+    for (const std::string &file : files) {
         traces.push_back(accesses_of(call, file));
+        check_objects(file, traces.back(), policies);
+    }
     Comparison result = run(call, traces, capacities, policies);
     respond(call, files, traces, result);
     if (csv)
