@@ -360,7 +360,7 @@ static u32 ds_conn_trust(struct ds_conn *conn)
 	return reject;
 }
 
-/* The other host has proved its key. Return 1, 0 if it has been closed, or -EPROTO and a refusal. */
+/* The other host has proved its key. Return 1, 0 if it is closed, or -EPROTO and a refusal. */
 static int ds_conn_shaken(struct ds_conn *conn, struct ds_hs_out *out)
 {
 	u32 reject;

@@ -177,7 +177,7 @@ int ds_chain_post(struct ds_qp *qp, struct ds_chain *chain);
 /* As ds_chain_post() but waits for room, killable, until @deadline (ktime ns). */
 int ds_chain_post_wait(struct ds_qp *qp, struct ds_chain *chain, u64 deadline);
 
-/* Who polls for chains does something else first: their completions raise events. Context: process. */
+/* Who polls does something else first: completions raise events. Context: process. */
 void ds_qp_notify(struct ds_qp *qp);
 
 /**

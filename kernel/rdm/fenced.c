@@ -206,7 +206,8 @@ static void ds_fenced_by_node(struct ds_fenced_set *set, struct ds_fenced_node *
 
 /* That has ended. Return: the node if it is to be freed. */
 static struct ds_fenced_node *ds_fenced_node_done(struct ds_fenced_set *set,
-						  const struct ds_fenced_client *client, bool missed)
+						  const struct ds_fenced_client *client,
+						  bool missed)
 {
 	struct ds_fenced_node *node = ds_fenced_node_of(set, client->node);
 

@@ -315,6 +315,7 @@ struct ds_ring {
 	__u32 reserved0[14];
 	__u32 head;
 	__u32 reserved1[15];
+
 	__extension__ struct ds_cqe cqes[];	/* C++ has no such arrays of its own */
 };
 
@@ -523,9 +524,9 @@ struct ds_ioc_enroll {
  * that does not answer a server in time loses its connection to that server.
  *
  * Without the client's answer each server of the space is needed. -ENOTCONN: one is
- * not connected; -EKEYREVOKED: one took its keys away; -ETIMEDOUT: one did not answer, try again; -EACCES: the handle cannot
- * write, or the client is one of another space; with DS_FENCE_IF_GONE -EBUSY: the client
- * lives, or its node does not tell.
+ * not connected; -EKEYREVOKED: one took its keys away; -ETIMEDOUT: one did not answer,
+ * try again; -EACCES: the handle cannot write, or the client is one of another space;
+ * with DS_FENCE_IF_GONE -EBUSY: the client lives, or its node does not tell.
  */
 struct ds_ioc_fence {
 	__u32 size;

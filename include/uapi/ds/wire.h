@@ -276,6 +276,7 @@ struct ds_seg_keys {
 	__le32 first;
 	__le32 count;
 	__u8 reserved[8];
+
 	__extension__ __le32 rkeys[];
 } __attribute__((packed));
 
@@ -347,6 +348,7 @@ struct ds_fenced {
 	__le32 count;
 	__le32 all;
 	__le64 last;
+
 	__extension__ __le64 tokens[];
 } __attribute__((packed));
 
