@@ -192,6 +192,7 @@ int ds_conn_server_up(struct ds_conn *conn)
 	struct ds_pd *pd;
 	u32 i;
 
+	ds_conn_fence_older(conn);	/* one may have been trusted meanwhile */
 	pd = ds_pd_get(conn->dev, conn->domain);
 	if (IS_ERR(pd))
 		return PTR_ERR(pd);

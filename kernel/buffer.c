@@ -2,8 +2,10 @@
 /*
  * DS: local buffers, and how pages are had: from the kernel or from the caller.
  */
+#include <linux/cred.h>
 #include <linux/err.h>
 #include <linux/gfp.h>
+#include <linux/list.h>
 #include <linux/log2.h>
 #include <linux/mm.h>
 #include <linux/nodemask.h>
@@ -11,7 +13,9 @@
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <linux/spinlock.h>
 #include <linux/uaccess.h>
+#include <linux/workqueue.h>
 #include "buffer.h"
 #include "compat.h"
 #include "params.h"
@@ -104,13 +108,28 @@ void ds_pages_free(struct page **pages, u64 count)
 
 /* ---- Pages of the caller ---- */
 
-/* Pages of a process, in @mm. */
+/**
+ * struct ds_pin - pages of a process
+ * @link: in ds_pins_ending while its work runs, or in @others of one there
+ * @others: of the same user, to be ended by the same work
+ * @work: ends it and @others
+ * @owner: the user
+ * @mm: the process
+ * @pages: its pages
+ * @count: their number
+ */
 struct ds_pin {
+	struct list_head	link;
+	struct list_head	others;
 	struct work_struct	work;
+	kuid_t			owner;
 	struct mm_struct	*mm;
 	struct page		**pages;
 	u64			count;
 };
+
+static LIST_HEAD(ds_pins_ending);	/* one of each user */
+static DEFINE_SPINLOCK(ds_pins_lock);	/* for it and @others; innermost */
 
 /* As the verbs count it: without the mmap lock, which its owner may hold for long. */
 static int ds_pages_charge(struct mm_struct *mm, u64 count)
@@ -135,6 +154,7 @@ static void ds_pages_unpin_some(struct page **pages, u64 count)
 	}
 }
 
+/* Its pages are not pinned, or not any more. */
 static void ds_pin_free(struct ds_pin *pin)
 {
 	atomic64_sub(pin->count, &pin->mm->pinned_vm);
@@ -143,12 +163,50 @@ static void ds_pin_free(struct ds_pin *pin)
 	kfree(pin);
 }
 
-static void ds_pin_work(struct work_struct *work)
+static void ds_pin_end(struct ds_pin *pin)
 {
-	struct ds_pin *pin = container_of(work, struct ds_pin, work);
-
 	ds_pages_unpin_some(pin->pages, pin->count);
 	ds_pin_free(pin);
+}
+
+/* The next that @first's work is to end; when there is none, it is in no list any more. */
+static struct ds_pin *ds_pin_next(struct ds_pin *first)
+{
+	struct ds_pin *pin;
+
+	spin_lock(&ds_pins_lock);
+	pin = list_first_entry_or_null(&first->others, struct ds_pin, link);
+	list_del(pin ? &pin->link : &first->link);
+	spin_unlock(&ds_pins_lock);
+	return pin;
+}
+
+static void ds_pin_work(struct work_struct *work)
+{
+	struct ds_pin *first = container_of(work, struct ds_pin, work), *pin;
+
+	ds_pages_unpin_some(first->pages, first->count);
+	while ((pin = ds_pin_next(first)))
+		ds_pin_end(pin);
+	ds_pin_free(first);
+}
+
+/* A user can hold up one work, and no other user's by that. */
+static void ds_pin_end_later(struct ds_pin *pin)
+{
+	struct ds_pin *first;
+
+	spin_lock(&ds_pins_lock);
+	list_for_each_entry(first, &ds_pins_ending, link) {
+		if (uid_eq(first->owner, pin->owner)) {
+			list_add_tail(&pin->link, &first->others);
+			goto unlock;
+		}
+	}
+	list_add_tail(&pin->link, &ds_pins_ending);
+	queue_work(ds_unpin_wq, &pin->work);
+unlock:
+	spin_unlock(&ds_pins_lock);
 }
 
 /* Charged, but without pages yet. */
@@ -168,6 +226,8 @@ static struct ds_pin *ds_pin_new(u64 count)
 		return ERR_PTR(err);
 	}
 	INIT_WORK(&pin->work, ds_pin_work);
+	INIT_LIST_HEAD(&pin->others);
+	pin->owner = current_uid();
 	mmgrab(current->mm);
 	pin->mm = current->mm;
 	pin->count = count;
@@ -215,12 +275,12 @@ unpin:
 	return ERR_PTR(n);
 }
 
-void ds_pages_unpin(struct ds_pin *pin)
+void ds_pages_unpin(struct ds_pin *pin, bool wait)
 {
-	if (pin->mm == current->mm)
-		ds_pin_work(&pin->work);
+	if (wait && pin->mm == current->mm)
+		ds_pin_end(pin);
 	else
-		queue_work(ds_unpin_wq, &pin->work);
+		ds_pin_end_later(pin);
 }
 
 /* ---- Quotas ---- */
@@ -345,20 +405,33 @@ void ds_buffer_get(struct ds_buffer *buf)
 	kref_get(&buf->ref);
 }
 
-static void ds_buffer_release(struct kref *ref)
+static void ds_buffer_end(struct ds_buffer *buf, bool wait)
 {
-	struct ds_buffer *buf = container_of(ref, struct ds_buffer, ref);
-
 	if (buf->pin)
-		ds_pages_unpin(buf->pin);
+		ds_pages_unpin(buf->pin, wait);
 	else
 		ds_pages_free(buf->pages, buf->length >> PAGE_SHIFT);
 	ds_buffer_free(buf);
 }
 
+static void ds_buffer_release(struct kref *ref)
+{
+	ds_buffer_end(container_of(ref, struct ds_buffer, ref), false);
+}
+
+static void ds_buffer_release_now(struct kref *ref)
+{
+	ds_buffer_end(container_of(ref, struct ds_buffer, ref), true);
+}
+
 void ds_buffer_put(struct ds_buffer *buf)
 {
 	kref_put(&buf->ref, ds_buffer_release);
+}
+
+void ds_buffer_close(struct ds_buffer *buf)
+{
+	kref_put(&buf->ref, ds_buffer_release_now);
 }
 
 /* ---- Mappings: each area holds a reference on its buffer ---- */

@@ -66,7 +66,8 @@ struct ds_buffer *ds_buffer_create(u64 length, int numa_node, struct ds_quota *q
 struct ds_buffer *ds_buffer_pin(u64 addr, u64 length, struct ds_quota *quota);
 
 void ds_buffer_get(struct ds_buffer *buf);
-void ds_buffer_put(struct ds_buffer *buf);	/* Context: process */
+void ds_buffer_put(struct ds_buffer *buf);	/* Context: process; who pinned it cannot hold it up */
+void ds_buffer_close(struct ds_buffer *buf);	/* the same, but he waits until it is unpinned */
 void ds_buffer_exit(void);			/* proves that none is left */
 
 /**
@@ -109,9 +110,10 @@ struct page **ds_pages_pin(u64 addr, u64 count, struct ds_pin **pin);
 
 /*
  * The array is freed; the pages count as written. Their owner can hold this up, by a page
- * that is locked: so only he waits for it, and for all others it is done later.
+ * that is locked. So it is done later, unless he is the caller and @wait: then no
+ * other may depend on him meanwhile.
  * Context: process.
  */
-void ds_pages_unpin(struct ds_pin *pin);
+void ds_pages_unpin(struct ds_pin *pin, bool wait);
 
 #endif

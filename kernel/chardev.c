@@ -35,7 +35,7 @@ static void ds_space_handle_close(void *object)
 
 static void ds_buffer_handle_close(void *object)
 {
-	ds_buffer_put(object);
+	ds_buffer_close(object);
 }
 
 static void ds_segment_handle_close(void *object)

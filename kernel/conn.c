@@ -307,11 +307,15 @@ int ds_conn_open(struct ds_conn *conn)
 	return ret;
 }
 
-/* A uuid is no secret: it counts where the same key or the same address was proved, too. */
+/*
+ * A uuid is no secret: it counts where the same key or the same address was proved, too, or
+ * where the administrator named both addresses.
+ */
 static bool ds_conn_same_host(const struct ds_conn *a, const struct ds_conn *b)
 {
 	return !memcmp(a->hs.peer.uuid, b->hs.peer.uuid, DS_UUID_LEN) &&
-	       (a->hs.peer.domain == b->hs.peer.domain || ds_addr_equal(&a->addr, &b->addr));
+	       (a->hs.peer.domain == b->hs.peer.domain || ds_addr_equal(&a->addr, &b->addr) ||
+		(!a->server && !b->server));
 }
 
 /*

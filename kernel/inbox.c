@@ -48,7 +48,7 @@ static void ds_rx_done(struct ds_rx *rx, bool credit)
 	give = ++m->owed >= DS_MSG_GIVE_BACK;
 	spin_unlock_bh(&m->lock);
 	if (give)
-		ds_msg_send(conn, DS_MSG_CREDIT, 0, 0, 0, NULL, 0, false);
+		ds_msg_send(conn, DS_MSG_CREDIT, 0, 0, 0, NULL, 0, 0);
 }
 
 static void ds_msg_answer(struct ds_conn *conn, const struct ds_msg_hdr *hdr, const void *data)
@@ -104,7 +104,7 @@ static void ds_msg_answer_heartbeat(struct ds_rx *rx)
 	u64 seq = le64_to_cpu(rx->hdr->seq);
 
 	ds_rx_done(rx, false);
-	ds_msg_send(conn, DS_MSG_RESPONSE, DS_SERVICE_LINK, seq, 0, NULL, 0, false);
+	ds_msg_send(conn, DS_MSG_RESPONSE, DS_SERVICE_LINK, seq, 0, NULL, 0, 0);
 }
 
 /* What is handled as it arrives; false: the message is for a service. */

@@ -147,11 +147,11 @@ static void ds_lane_rejected(struct ds_lane *lane, const struct rdma_cm_event *e
 
 /*
  * A queue pair that may have no READ on its way never begins one, and so neither ends nor
- * fails what is posted. Which of the two is ours depends on the kind of device.
+ * fails what is posted.
  */
 static bool ds_lane_may_read(const struct rdma_cm_event *event)
 {
-	return event->param.conn.initiator_depth && event->param.conn.responder_resources;
+	return event->param.conn.initiator_depth;
 }
 
 static void ds_lane_established(struct ds_lane *lane, const struct rdma_cm_event *event)

@@ -209,6 +209,7 @@ __MODULE_PARM_TYPE(max_attaches, "uint");
 MODULE_PARM_DESC(max_attaches,
 		 "Most segments that one peer may attach, 1 to 65536 (default 4096)");
 
+struct workqueue_struct *ds_fence_wq;
 struct workqueue_struct *ds_wq;
 struct workqueue_struct *ds_inbox_wq;
 struct workqueue_struct *ds_close_wq;
@@ -222,10 +223,11 @@ static void ds_queue_destroy(struct workqueue_struct *wq)
 
 static void ds_queues_exit(void)
 {
-	ds_queue_destroy(ds_unpin_wq);
-	ds_queue_destroy(ds_close_wq);
-	ds_queue_destroy(ds_inbox_wq);
+	ds_queue_destroy(ds_fence_wq);
 	ds_queue_destroy(ds_wq);
+	ds_queue_destroy(ds_inbox_wq);
+	ds_queue_destroy(ds_close_wq);
+	ds_queue_destroy(ds_unpin_wq);
 }
 
 /*
@@ -234,11 +236,12 @@ static void ds_queues_exit(void)
  */
 static int ds_queues_init(void)
 {
+	ds_fence_wq = alloc_workqueue("ds_fence", WQ_UNBOUND, WQ_MAX_ACTIVE);
 	ds_wq = alloc_workqueue("ds", WQ_UNBOUND, 0);
 	ds_inbox_wq = alloc_workqueue("ds_inbox", WQ_UNBOUND, WQ_MAX_ACTIVE);
 	ds_close_wq = alloc_workqueue("ds_close", WQ_UNBOUND, WQ_MAX_ACTIVE);
 	ds_unpin_wq = alloc_workqueue("ds_unpin", WQ_UNBOUND, WQ_MAX_ACTIVE);
-	if (ds_wq && ds_inbox_wq && ds_close_wq && ds_unpin_wq)
+	if (ds_fence_wq && ds_wq && ds_inbox_wq && ds_close_wq && ds_unpin_wq)
 		return 0;
 	ds_queues_exit();
 	return -ENOMEM;
@@ -391,7 +394,6 @@ static void __exit ds_exit(void)
 	ds_packet_msg_exit();
 	ds_fence_exit();
 	ds_space_exit();
-	flush_workqueue(ds_unpin_wq);
 	ds_segment_exit();
 	ds_msg_exit();
 	ds_buffer_exit();

@@ -134,11 +134,11 @@ static void ds_tx_done(struct ds_chain *chain)
 	m->owed_late = false;
 	spin_unlock_bh(&m->lock);
 	if (late)
-		ds_msg_send(tx->conn, DS_MSG_CREDIT, 0, 0, 0, NULL, 0, false);
+		ds_msg_send(tx->conn, DS_MSG_CREDIT, 0, 0, 0, NULL, 0, 0);
 	ds_tx_free(tx);
 }
 
-static int ds_tx_post_mapped(struct ds_tx *tx, bool wait)
+static int ds_tx_post_mapped(struct ds_tx *tx, u64 until)
 {
 	struct ds_stats *stats = tx->conn->stats;
 	struct ds_qp *qp = tx->conn->ctrl.qp;
@@ -156,8 +156,8 @@ static int ds_tx_post_mapped(struct ds_tx *tx, bool wait)
 	tx->chain.wrs = &tx->wr;
 	tx->chain.count = 1;
 	tx->chain.done = ds_tx_done;
-	if (wait)
-		ret = ds_chain_post_wait(qp, &tx->chain, ktime_get_ns() + NSEC_PER_SEC);
+	if (until)
+		ret = ds_chain_post_wait(qp, &tx->chain, until);
 	else
 		ret = ds_chain_post(qp, &tx->chain);
 	if (ret)
@@ -167,8 +167,8 @@ static int ds_tx_post_mapped(struct ds_tx *tx, bool wait)
 	return ret;
 }
 
-/* Send and forget; @tx is not the caller's any more. @wait for room in the queue. */
-static int ds_tx_post(struct ds_tx *tx, bool wait)
+/* Send and forget; @tx is not the caller's any more. Wait for room in the queue @until then. */
+static int ds_tx_post(struct ds_tx *tx, u64 until)
 {
 	struct ds_conn *conn = tx->conn;
 	int ret;
@@ -183,7 +183,7 @@ static int ds_tx_post(struct ds_tx *tx, bool wait)
 		trace_ds_msg(true, conn->hs.peer.node, tx->hdr.type,
 			     le16_to_cpu(tx->hdr.service), tx->sge.length,
 			     le64_to_cpu(tx->hdr.seq));
-		ret = ds_tx_post_mapped(tx, wait);
+		ret = ds_tx_post_mapped(tx, until);
 	}
 	if (ret) {
 		ds_tx_keep(tx, ret == -EAGAIN);
@@ -194,16 +194,22 @@ static int ds_tx_post(struct ds_tx *tx, bool wait)
 }
 
 int ds_msg_send(struct ds_conn *conn, u8 type, u16 service, u64 seq, u32 status,
-		const void *data, u32 length, bool wait)
+		const void *data, u32 length, u64 until)
 {
 	struct ds_tx *tx = ds_tx_alloc(conn, type, service, seq, status, data, length);
 
-	return tx ? ds_tx_post(tx, wait) : -ENOMEM;
+	return tx ? ds_tx_post(tx, until) : -ENOMEM;
 }
 
 int ds_msg_send_raw(struct ds_conn *conn, u8 type, u32 status, const void *data, u32 length)
 {
-	return ds_msg_send(conn, type, 0, 0, status, data, length, false);
+	return ds_msg_send(conn, type, 0, 0, status, data, length, 0);
+}
+
+/* When there must be room in the send queue: a host that takes nothing for so long is ill. */
+static u64 ds_msg_room_until(u64 deadline)
+{
+	return min_t(u64, deadline, ktime_get_ns() + NSEC_PER_SEC);
 }
 
 /* What a message needs before it may be sent. */
@@ -287,7 +293,8 @@ static int ds_msg_do_request(struct ds_conn *conn, u16 service, const void *data
 	ret = xa_err(xa_store_bh(&m->pending, seq, &w, GFP_KERNEL));
 	if (ret)
 		goto unreserve;
-	ret = ds_msg_send(conn, DS_MSG_REQUEST, service, seq, 0, data, length, true);
+	ret = ds_msg_send(conn, DS_MSG_REQUEST, service, seq, 0, data, length,
+			  ds_msg_room_until(deadline));
 	if (ret)
 		goto unreserve;
 
@@ -340,7 +347,8 @@ int ds_msg_one_way(struct ds_conn *conn, u16 service, const void *data, u32 leng
 	ret = ds_msg_reserve(conn, DS_NEED_CREDIT, deadline);
 	if (ret)
 		return ret;
-	ret = ds_msg_send(conn, DS_MSG_ONE_WAY, service, 0, 0, data, length, true);
+	ret = ds_msg_send(conn, DS_MSG_ONE_WAY, service, 0, 0, data, length,
+			  ds_msg_room_until(deadline));
 	if (ret)
 		ds_msg_add_credits(conn->msg, 1);
 	return ret;
@@ -349,7 +357,8 @@ int ds_msg_one_way(struct ds_conn *conn, u16 service, const void *data, u32 leng
 int ds_msg_respond(struct ds_conn *conn, u16 service, u64 seq, int status,
 		   const void *data, u32 length)
 {
-	return ds_msg_send(conn, DS_MSG_RESPONSE, service, seq, (u32)status, data, length, true);
+	return ds_msg_send(conn, DS_MSG_RESPONSE, service, seq, (u32)status, data, length,
+			   ds_msg_room_until(U64_MAX));
 }
 
 int ds_msg_alloc(struct ds_conn *conn)

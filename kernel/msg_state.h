@@ -66,9 +66,12 @@ static inline struct ib_device *ds_msg_ib(struct ds_conn *conn)
 	return conn->dev->ib;
 }
 
-/* msg.c: send and forget; @wait for room in the send queue. Context: process. */
+/*
+ * msg.c: send and forget; wait for room in the send queue until @until (ktime ns), or
+ * not at all if that is 0. Context: process.
+ */
 int ds_msg_send(struct ds_conn *conn, u8 type, u16 service, u64 seq, u32 status,
-		const void *data, u32 length, bool wait);
+		const void *data, u32 length, u64 until);
 
 /* msg.c: the other host has given credits back. */
 void ds_msg_add_credits(struct ds_msg_state *m, u32 credits);

@@ -24,9 +24,10 @@ extern unsigned int ds_max_attaches;	/* segments that one peer may attach */
 const char *ds_token_policy_name(void);
 
 /*
- * Unbound. Work on a queue may wait for work on those after it; on the same one, so much
- * could wait that what is waited for finds no place.
+ * Unbound. Work on a queue may wait for a place of work on those after it; on the same one,
+ * so much could wait that what is waited for finds no place.
  */
+extern struct workqueue_struct *ds_fence_wq;	/* for fences, as many as others ask for */
 extern struct workqueue_struct *ds_wq;		/* for work that sleeps */
 extern struct workqueue_struct *ds_inbox_wq;	/* for messages as they arrive */
 extern struct workqueue_struct *ds_close_wq;	/* for teardowns */

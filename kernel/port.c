@@ -5,11 +5,9 @@
 #include <linux/err.h>
 #include <linux/kref.h>
 #include <linux/list.h>
-#include <linux/memcontrol.h>
+#include <linux/mm.h>
 #include <linux/mutex.h>
-#include <linux/overflow.h>
 #include <linux/random.h>
-#include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -24,12 +22,11 @@
 static_assert(DS_PORT_MAX_BYTES == DS_MSG_MAX_PAYLOAD);
 
 /**
- * struct ds_port_msg - a message that came, later a request to be answered
- * @link: in ds_port.queue
+ * struct ds_port_msg - a message that came
+ * @link: in ds_port.unused or ds_port.queue
  * @conn: where it came from; a reference is held
  * @seq: of the request
  * @want_reply: it is a request
- * @cookie: by which it is answered, once it is received
  * @length: bytes of @data
  * @data: payload
  */
@@ -38,20 +35,26 @@ struct ds_port_msg {
 	struct ds_conn		*conn;
 	u64			seq;
 	bool			want_reply;
-	u64			cookie;
 	u32			length;
-	u8			data[];
+	u8			data[DS_PORT_MAX_BYTES];
+};
+
+/* A request that was received, to be answered by its cookie. A reference to @conn is held. */
+struct ds_port_request {
+	struct ds_conn		*conn;
+	u64			seq;
+	u64			cookie;
 };
 
 /**
  * struct ds_port - a service that a user program has bound
  * @ref: one for the handle, one for each ioctl at work
  * @service: its number
- * @memcg: of who has bound it, charged with what waits here; NULL without such groups
+ * @msgs: room for all that may wait, charged to who has bound: others decide how much comes,
+ *	and the inbox that brings it must not wait for his memory
  * @wait: those who wait for a message
  * @lock: protects all below; nothing of the caller's is touched under it
- * @limit: longest @queue
- * @queued: length of @queue
+ * @unused: of @msgs; those in no list are being received
  * @queue: messages not yet received
  * @pending: requests received and not answered, by the low half of their cookie
  * @closed: nothing may be queued or made pending any more
@@ -59,11 +62,10 @@ struct ds_port_msg {
 struct ds_port {
 	struct kref		ref;
 	u16			service;
-	struct mem_cgroup	*memcg;
+	struct ds_port_msg	*msgs;
 	wait_queue_head_t	wait;
 	struct mutex		lock;		/* see above */
-	u32			limit;
-	u32			queued;
+	struct list_head	unused;
 	struct list_head	queue;
 	struct xarray		pending;
 	bool			closed;
@@ -72,65 +74,35 @@ struct ds_port {
 /* ---- Messages ---- */
 
 /*
- * Others decide how much comes: whose program does not take it pays for it. That is no
- * reason to kill it; the sender hears that there is no room.
- */
-static struct ds_port_msg *ds_port_msg_new(const struct ds_port *port, const struct ds_msg *msg)
-{
-	struct mem_cgroup *before = set_active_memcg(port->memcg);
-	struct ds_port_msg *m;
-
-	m = kmalloc(struct_size(m, data, msg->length),
-		    GFP_KERNEL_ACCOUNT | __GFP_NORETRY | __GFP_NOWARN);
-	set_active_memcg(before);
-	if (!m)
-		return NULL;
-	ds_conn_get(msg->conn);
-	m->conn = msg->conn;
-	m->seq = msg->seq;
-	m->want_reply = msg->want_reply;
-	m->cookie = 0;
-	m->length = msg->length;
-	memcpy(m->data, msg->data, msg->length);
-	return m;
-}
-
-static void ds_port_msg_free(struct ds_port_msg *m)
-{
-	ds_conn_put(m->conn);
-	kfree(m);
-}
-
-/*
  * End a message that no program will answer. A host that sends requests and takes no
  * answers would have us wait for each: the first such wait is the last.
  */
-static void ds_port_refuse(struct ds_port *port, struct ds_port_msg *m, int status)
+static void ds_port_refuse(struct ds_port *port, struct ds_conn *conn, u64 seq, int status)
 {
-	if (m->want_reply &&
-	    ds_msg_respond(m->conn, port->service, m->seq, status, NULL, 0) == -ETIMEDOUT)
-		ds_conn_close(m->conn, "the other host takes no answers");
-	ds_port_msg_free(m);
+	if (ds_msg_respond(conn, port->service, seq, status, NULL, 0) == -ETIMEDOUT)
+		ds_conn_close(conn, "the other host takes no answers");
 }
 
 /* The handler of ds_msg_bind(). */
 static int ds_port_arrived(void *ctx, const struct ds_msg *msg, void *reply, u32 *reply_length)
 {
 	struct ds_port *port = ctx;
-	struct ds_port_msg *m = ds_port_msg_new(port, msg);
+	struct ds_port_msg *m;
 
 	*reply_length = 0;
-	if (!m)
-		return -EBUSY;
-
 	mutex_lock(&port->lock);
-	if (port->queued >= port->limit) {
+	m = list_first_entry_or_null(&port->unused, struct ds_port_msg, link);
+	if (!m) {
 		mutex_unlock(&port->lock);
-		ds_port_msg_free(m);
 		return -EBUSY;
 	}
-	list_add_tail(&m->link, &port->queue);
-	port->queued++;
+	ds_conn_get(msg->conn);
+	m->conn = msg->conn;
+	m->seq = msg->seq;
+	m->want_reply = msg->want_reply;
+	m->length = msg->length;
+	memcpy(m->data, msg->data, msg->length);
+	list_move_tail(&m->link, &port->queue);
 	mutex_unlock(&port->lock);
 	wake_up(&port->wait);
 	return msg->want_reply ? DS_MSG_REPLY_LATER : 0;
@@ -144,7 +116,7 @@ static void ds_port_release(struct kref *ref)
 
 	mutex_destroy(&port->lock);
 	xa_destroy(&port->pending);
-	mem_cgroup_put(port->memcg);
+	kvfree(port->msgs);
 	kfree(port);
 }
 
@@ -158,6 +130,33 @@ void ds_port_put(struct ds_port *port)
 	kref_put(&port->ref, ds_port_release);
 }
 
+static struct ds_port *ds_port_new(u16 service, u32 queue)
+{
+	struct ds_port *port;
+	u32 i;
+
+	port = kzalloc(sizeof(*port), GFP_KERNEL_ACCOUNT);
+	if (!port)
+		return NULL;
+	/* Not a reason to kill processes, as with buffers. */
+	port->msgs = kvcalloc(queue, sizeof(*port->msgs),
+			      GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN);
+	if (!port->msgs) {
+		kfree(port);
+		return NULL;
+	}
+	kref_init(&port->ref);
+	port->service = service;
+	init_waitqueue_head(&port->wait);
+	mutex_init(&port->lock);
+	INIT_LIST_HEAD(&port->unused);
+	INIT_LIST_HEAD(&port->queue);
+	for (i = 0; i < queue; i++)
+		list_add_tail(&port->msgs[i].link, &port->unused);
+	xa_init_flags(&port->pending, XA_FLAGS_ALLOC1);
+	return port;
+}
+
 struct ds_port *ds_port_bind(u32 service, u32 queue)
 {
 	struct ds_port *port;
@@ -166,19 +165,9 @@ struct ds_port *ds_port_bind(u32 service, u32 queue)
 	if (service < DS_SERVICE_USER_FIRST || service > DS_SERVICE_USER_LAST ||
 	    !queue || queue > DS_PORT_MAX_QUEUE)
 		return ERR_PTR(-EINVAL);
-
-	port = kzalloc(sizeof(*port), GFP_KERNEL_ACCOUNT);
+	port = ds_port_new(service, queue);
 	if (!port)
 		return ERR_PTR(-ENOMEM);
-	kref_init(&port->ref);
-	port->service = service;
-	port->memcg = get_mem_cgroup_from_mm(current->mm);
-	init_waitqueue_head(&port->wait);
-	mutex_init(&port->lock);
-	port->limit = queue;
-	INIT_LIST_HEAD(&port->queue);
-	xa_init_flags(&port->pending, XA_FLAGS_ALLOC1);
-
 	err = ds_msg_bind(service, ds_port_arrived, port);
 	if (err) {
 		ds_port_put(port);
@@ -189,7 +178,8 @@ struct ds_port *ds_port_bind(u32 service, u32 queue)
 
 void ds_port_close(struct ds_port *port)
 {
-	struct ds_port_msg *m, *next;
+	struct ds_port_request *request;
+	struct ds_port_msg *m;
 	unsigned long id;
 
 	ds_msg_unbind(port->service);
@@ -200,11 +190,16 @@ void ds_port_close(struct ds_port *port)
 	wake_up_all(&port->wait);
 
 	/* Nothing is added any more, nor taken out by others. */
-	list_for_each_entry_safe(m, next, &port->queue, link)
-		ds_port_refuse(port, m, -ECONNREFUSED);
-	xa_for_each(&port->pending, id, m) {
+	list_for_each_entry(m, &port->queue, link) {
+		if (m->want_reply)
+			ds_port_refuse(port, m->conn, m->seq, -ECONNREFUSED);
+		ds_conn_put(m->conn);
+	}
+	xa_for_each(&port->pending, id, request) {
 		xa_erase(&port->pending, id);
-		ds_port_refuse(port, m, -ECONNRESET);
+		ds_port_refuse(port, request->conn, request->seq, -ECONNRESET);
+		ds_conn_put(request->conn);
+		kfree(request);
 	}
 	ds_port_put(port);
 }
@@ -230,53 +225,67 @@ static struct ds_port_msg *ds_port_take(struct ds_port *port, u32 *length)
 		m = ERR_PTR(-EAGAIN);
 	} else {
 		*length = m->length;
-		if (m->length > room) {
+		if (m->length > room)
 			m = ERR_PTR(-EMSGSIZE);
-		} else {
-			list_del(&m->link);
-			port->queued--;
-		}
+		else
+			list_del_init(&m->link);
 	}
 	mutex_unlock(&port->lock);
 	return m;
 }
 
-/* Put back what its receiver could not take, as first, even if the queue is full. */
+/* A message was received, and there is room for another. */
+static void ds_port_free(struct ds_port *port, struct ds_port_msg *m)
+{
+	mutex_lock(&port->lock);
+	list_add(&m->link, &port->unused);
+	mutex_unlock(&port->lock);
+}
+
+/* Put back what its receiver could not take, as first. */
 static void ds_port_untake(struct ds_port *port, struct ds_port_msg *m)
 {
 	bool closed;
 
 	mutex_lock(&port->lock);
 	closed = port->closed;
-	if (!closed) {
+	if (!closed)
 		list_add(&m->link, &port->queue);
-		port->queued++;
-	}
 	mutex_unlock(&port->lock);
-
-	if (closed)
-		ds_port_refuse(port, m, -ECONNREFUSED);
-	else
+	if (!closed) {
 		wake_up(&port->wait);
+		return;
+	}
+	if (m->want_reply)
+		ds_port_refuse(port, m->conn, m->seq, -ECONNREFUSED);
+	ds_conn_put(m->conn);
 }
 
-/* Let a request wait for its answer; from here on it is not the caller's. */
-static int ds_port_expect(struct ds_port *port, struct ds_port_msg *m, u64 *cookie)
+/* Let a request wait for its answer; its connection's reference goes with it. */
+static int ds_port_expect(struct ds_port *port, const struct ds_port_msg *m, u64 *cookie)
 {
+	struct ds_port_request *request;
 	u32 id;
 	int err;
 
+	request = kmalloc(sizeof(*request), GFP_KERNEL_ACCOUNT);
+	if (!request)
+		return -ENOMEM;
+	request->conn = m->conn;
+	request->seq = m->seq;
 	mutex_lock(&port->lock);
 	if (port->closed)
 		err = -ESTALE;
 	else
-		err = xa_alloc(&port->pending, &id, m, XA_LIMIT(1, DS_PORT_MAX_PENDING),
+		err = xa_alloc(&port->pending, &id, request, XA_LIMIT(1, DS_PORT_MAX_PENDING),
 			       GFP_KERNEL_ACCOUNT);
 	if (!err) {
-		m->cookie = (u64)get_random_u32() << 32 | id;
-		*cookie = m->cookie;
+		request->cookie = (u64)get_random_u32() << 32 | id;
+		*cookie = request->cookie;
 	}
 	mutex_unlock(&port->lock);
+	if (err)
+		kfree(request);
 	return err == -EBUSY ? -EDQUOT : err;
 }
 
@@ -284,18 +293,18 @@ static int ds_port_expect(struct ds_port *port, struct ds_port_msg *m, u64 *cook
  * The pending request with this cookie, or NULL. It is not pending any more. Those of
  * a closed port are ds_port_close()'s.
  */
-static struct ds_port_msg *ds_port_unexpect(struct ds_port *port, u64 cookie)
+static struct ds_port_request *ds_port_unexpect(struct ds_port *port, u64 cookie)
 {
-	struct ds_port_msg *m;
+	struct ds_port_request *request;
 
 	mutex_lock(&port->lock);
-	m = xa_load(&port->pending, (u32)cookie);
-	if (m && m->cookie == cookie && !port->closed)
+	request = xa_load(&port->pending, (u32)cookie);
+	if (request && request->cookie == cookie && !port->closed)
 		xa_erase(&port->pending, (u32)cookie);
 	else
-		m = NULL;
+		request = NULL;
 	mutex_unlock(&port->lock);
-	return m;
+	return request;
 }
 
 /* Wait for a message for at most *@left jiffies, which is set to what remains. */
@@ -314,9 +323,7 @@ int ds_port_recv(struct ds_port *port, struct ds_ioc_msg_recv *arg)
 	long left = msecs_to_jiffies(arg->timeout_ms);
 	u32 length = arg->data_size;
 	struct ds_port_msg *m;
-	bool want_reply;
-	u32 node;
-	int err;
+	int err = 0;
 
 	/* Another receiver may be faster, then the wait goes on. */
 	do {
@@ -331,22 +338,20 @@ int ds_port_recv(struct ds_port *port, struct ds_ioc_msg_recv *arg)
 		return PTR_ERR(m);
 	}
 
-	want_reply = m->want_reply;
-	node = m->conn->hs.peer.node;
+	arg->out_length = length;
+	arg->out_node = m->conn->hs.peer.node;
+	arg->out_want_reply = m->want_reply;
 	if (copy_to_user(u64_to_user_ptr(arg->data), m->data, length))
 		err = -EFAULT;
-	else if (want_reply)
+	else if (m->want_reply)
 		err = ds_port_expect(port, m, &arg->out_cookie);
-	else
-		ds_port_msg_free(m);
 	if (err) {
 		ds_port_untake(port, m);
 		return err;
 	}
-
-	arg->out_length = length;
-	arg->out_node = node;
-	arg->out_want_reply = want_reply;
+	if (!arg->out_want_reply)
+		ds_conn_put(m->conn);
+	ds_port_free(port, m);
 	return 0;
 }
 
@@ -370,7 +375,7 @@ static void *ds_port_copy_in(u64 data, u32 length)
 
 int ds_port_reply(struct ds_port *port, const struct ds_ioc_msg_reply *arg)
 {
-	struct ds_port_msg *m;
+	struct ds_port_request *request;
 	void *data;
 	int err;
 
@@ -380,13 +385,15 @@ int ds_port_reply(struct ds_port *port, const struct ds_ioc_msg_reply *arg)
 	if (IS_ERR(data))
 		return PTR_ERR(data);
 
-	m = ds_port_unexpect(port, arg->cookie);
-	if (!m) {
+	request = ds_port_unexpect(port, arg->cookie);
+	if (!request) {
 		err = -ENOENT;
 		goto free;
 	}
-	err = ds_msg_respond(m->conn, port->service, m->seq, arg->status, data, arg->length);
-	ds_port_msg_free(m);
+	err = ds_msg_respond(request->conn, port->service, request->seq, arg->status, data,
+			     arg->length);
+	ds_conn_put(request->conn);
+	kfree(request);
 free:
 	kfree(data);
 	return err;
@@ -394,10 +401,13 @@ free:
 
 void ds_port_drop(struct ds_port *port, u64 cookie)
 {
-	struct ds_port_msg *m = ds_port_unexpect(port, cookie);
+	struct ds_port_request *request = ds_port_unexpect(port, cookie);
 
-	if (m)
-		ds_port_refuse(port, m, -ECONNRESET);
+	if (!request)
+		return;
+	ds_port_refuse(port, request->conn, request->seq, -ECONNRESET);
+	ds_conn_put(request->conn);
+	kfree(request);
 }
 
 static int ds_port_request(struct ds_conn *conn, const void *data, struct ds_ioc_msg_send *arg)

@@ -19,7 +19,7 @@
 #include "tokens.h"
 
 #define DS_DETACH_MS	2000
-#define DS_DRAIN_MS	10000	/* for chains in flight to end by themselves */
+#define DS_DRAIN_MS	30000	/* for chains in flight, and those before them, to end */
 
 /* A segment may take a quarter of all tokens: 2 TiB in chunks of 2 MiB. */
 #define DS_KEYSET_CHUNKS	(1u << (DS_TOKEN_INDEX_BITS - 2))

@@ -64,6 +64,9 @@ int ds_backing_write(struct file *file, u64 offset, const void *data, u32 length
 	loff_t pos = offset;
 	ssize_t n;
 
+	/* Who shares the open file may have set them since: it would be written elsewhere. */
+	if (READ_ONCE(file->f_flags) & (O_APPEND | O_DIRECT))
+		return -EIO;
 	while (length) {
 		n = kernel_write(file, data, length, &pos);
 		if (n <= 0)

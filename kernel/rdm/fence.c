@@ -295,7 +295,7 @@ static int ds_fence_serve_node(const struct ds_fence_req *req, const struct ds_m
 		ds_fence_free(fence);
 		return -EBUSY;
 	}
-	queue_work(ds_wq, &fence->work);
+	queue_work(ds_fence_wq, &fence->work);
 	return DS_MSG_REPLY_LATER;
 }
 
@@ -366,6 +366,6 @@ void ds_fence_exit(void)
 {
 	ds_msg_unbind(DS_SERVICE_FENCE);
 	wait_event(ds_fences_wait, list_empty_careful(&ds_fences));
-	flush_workqueue(ds_wq);	/* the last one may not have returned */
+	flush_workqueue(ds_fence_wq);	/* the last one may not have returned */
 	ds_fenced_exit();
 }

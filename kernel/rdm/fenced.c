@@ -57,6 +57,7 @@ struct ds_fenced_client {
  * @link: in ds_fenced_set.nodes
  * @node: its number
  * @number: the node must know all up to this
+ * @begun: number of the fence that was begun last
  * @known: it does know all up to this
  * @busy: clients of its that are being fenced now
  */
@@ -64,6 +65,7 @@ struct ds_fenced_node {
 	struct hlist_node	link;
 	u32			node;
 	u64			number;
+	u64			begun;
 	u64			known;
 	u32			busy;
 };
@@ -201,6 +203,7 @@ static void ds_fenced_by_node(struct ds_fenced_set *set, struct ds_fenced_node *
 {
 	client->by_node = true;
 	client->number = ++set->last;
+	node->begun = client->number;
 	node->busy++;
 }
 
@@ -339,9 +342,16 @@ static u32 ds_fenced_tell_tokens(struct ds_fenced_set *set, u32 node, __le64 *to
 	return count;
 }
 
+/* Is there anything that the node does not know, should the fences under way miss it? */
+static bool ds_fenced_is_news(const struct ds_fenced_node *node)
+{
+	return max(node->number, node->begun) > node->known;
+}
+
 int ds_fenced_tell(const struct ds_conn *conn, void *reply, u32 *reply_length)
 {
 	struct ds_fenced *fenced = reply;
+	struct ds_fenced_node *node;
 	struct ds_fenced_set *set;
 	u32 count = 0;
 
@@ -350,8 +360,9 @@ int ds_fenced_tell(const struct ds_conn *conn, void *reply, u32 *reply_length)
 	set = ds_fenced_set_of(conn->hs.peer.domain);
 	if (set) {
 		fenced->last = cpu_to_le64(set->last);
-		if (ds_fenced_node_of(set, conn->hs.peer.node))
-			fenced->all = cpu_to_le32(1);
+		node = ds_fenced_node_of(set, conn->hs.peer.node);
+		if (node)
+			fenced->all = cpu_to_le32(ds_fenced_is_news(node));
 		else
 			count = ds_fenced_tell_tokens(set, conn->hs.peer.node, fenced->tokens);
 	}
@@ -369,6 +380,7 @@ void ds_fenced_forget(const struct ds_conn *conn, u64 last)
 	spin_lock(&ds_fenced_lock);
 	set = ds_fenced_set_of(conn->hs.peer.domain);
 	if (set) {
+		last = min(last, set->last);	/* it says what it likes */
 		ds_fenced_drop_of(set, conn->hs.peer.node, last);
 		node = ds_fenced_node_of(set, conn->hs.peer.node);
 		if (node)

@@ -30,7 +30,8 @@
 #include "trace.h"
 
 #define DS_REVOKE_MS	2000
-#define DS_DEAF_MS	60000	/* for which who did not answer is not waited for again */
+#define DS_DEAF_MS	60000	/* for which who did not answer is waited for less */
+#define DS_REVOKE_DEAF_MS	100
 
 /* A connection that holds a segment's keys. */
 struct ds_attacher {
@@ -297,7 +298,7 @@ static void ds_tell_work(struct work_struct *work)
 	 * may have many segments, and would wait as often.
 	 */
 	ret = ds_msg_request(conn, DS_SERVICE_REVOKE, &tell->all->msg, sizeof(tell->all->msg),
-			     NULL, NULL, &status, deaf ? 1 : DS_REVOKE_MS, NULL);
+			     NULL, NULL, &status, deaf ? DS_REVOKE_DEAF_MS : DS_REVOKE_MS, NULL);
 	if (ret == -ETIMEDOUT && !deaf)
 		WRITE_ONCE(conn->deaf_until, ktime_get_ns() + DS_DEAF_MS * NSEC_PER_MSEC);
 	ds_conn_put(tell->conn);

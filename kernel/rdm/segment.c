@@ -27,25 +27,33 @@ static DEFINE_MUTEX(ds_segments_lock);
 static u64 ds_segments_last;		/* number given last */
 static u64 ds_segments_bytes;
 
-static void ds_segment_free_pages(struct ds_segment *seg)
+static void ds_segment_free_pages(struct ds_segment *seg, bool wait)
 {
 	if (seg->pin)
-		ds_pages_unpin(seg->pin);
+		ds_pages_unpin(seg->pin, wait);
 	else
 		ds_pages_free(seg->pages, seg->attr.length >> PAGE_SHIFT);
 }
 
-static void ds_segment_release(struct kref *ref)
+static void ds_segment_end(struct ds_segment *seg, bool wait)
 {
-	struct ds_segment *seg = container_of(ref, struct ds_segment, ref);
-
-	ds_segment_free_pages(seg);
+	ds_segment_free_pages(seg, wait);
 	mutex_lock(&ds_segments_lock);
 	ds_segments_bytes -= seg->attr.length;
 	mutex_unlock(&ds_segments_lock);
 	ds_backing_close(seg->attr.file);
 	ds_domain_put(seg->dom);
 	kfree(seg);
+}
+
+static void ds_segment_release(struct kref *ref)
+{
+	ds_segment_end(container_of(ref, struct ds_segment, ref), false);
+}
+
+static void ds_segment_release_now(struct kref *ref)
+{
+	ds_segment_end(container_of(ref, struct ds_segment, ref), true);
 }
 
 void ds_segment_put(struct ds_segment *seg)
@@ -168,7 +176,7 @@ struct ds_segment *ds_segment_create(const struct ds_segment_attr *attr, u64 *id
 	return seg;
 
 err_pages:
-	ds_segment_free_pages(seg);
+	ds_segment_free_pages(seg, true);
 err_uncharge:
 	mutex_lock(&ds_segments_lock);
 	ds_segments_bytes -= attr->length;
@@ -251,7 +259,7 @@ void ds_segment_delete(struct ds_segment *seg)
 	while (ds_grant_take_all(seg, true) == -EBUSY)
 		schedule_timeout_uninterruptible(HZ / 50);	/* a revoke is at work */
 	ds_event_segment(DS_EVENT_SEG_REMOVED, seg->id, seg->attr.length);
-	ds_segment_put(seg);
+	kref_put(&seg->ref, ds_segment_release_now);
 }
 
 int ds_segment_delete_id(u64 id, struct netlink_ext_ack *extack)

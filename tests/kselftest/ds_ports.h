@@ -8,11 +8,6 @@
 #define SERVICE	(DS_SERVICE_USER_FIRST + 0x1000)
 #define CONTROL	(SERVICE + 1)	/* by which ports.c tells port_server to go on */
 
-/* Ports whose queues have room for more than a memory cgroup of 16 MiB has. */
-#define FULL_SERVICE	(SERVICE + 2)
-#define FULL_PORTS	4u
-#define FULL_QUEUE	1024u
-
 static inline int bind_service(int fd, uint32_t service, uint32_t queue, uint32_t *handle)
 {
 	struct ds_ioc_service_bind arg = DS_ARG(ds_ioc_service_bind, .service = service,

@@ -2,14 +2,13 @@
 /*
  * DS: the receiving side of ports.c, on another node.
  *
- *	port_server answer|echo|queue|close|die|late|cgroup
+ *	port_server answer|echo|queue|close|die|late
  *
  * Binds its services, prints "ready", does what the scenario says and ends with
  * status 1 if something was not as it should be.
  */
 #define DS_TEST_NO_MAIN
 #include "ds_test.h"
-#include "ds_proc.h"
 #include "ds_ports.h"
 
 #define WAIT_MS	10000
@@ -86,45 +85,6 @@ static void queue(void)
 	EXPECT_ERR(EAGAIN, msg_recv(fd, service, 0));
 }
 
-/* What waits is charged to who has bound. He sleeps, as he could touch no new page any more. */
-static void bind_in_cgroup(int bound)
-{
-	int own = ds_open();
-
-	cgroup_of_16_mib();
-	for (uint32_t i = 0; i < FULL_PORTS; i++)
-		ASSERT_OK(bind_service(own, FULL_SERVICE + i, FULL_QUEUE, NULL));
-	ASSERT(write(bound, "", 1) == 1);
-	pause();
-}
-
-static void cgroup(void)
-{
-	int bound[2], status;
-	char path[96], byte;
-	pid_t pid;
-
-	ASSERT_OK(pipe(bound));
-	pid = fork();
-	ASSERT(pid >= 0);
-	if (!pid) {
-		bind_in_cgroup(bound[1]);
-		_exit(1);
-	}
-	close(bound[1]);
-	ASSERT(read(bound[0], &byte, 1) == 1);
-	wait_to_go_on();	/* it has bound */
-	wait_to_go_on();	/* its group is full */
-	EXPECT_EQ(0, waitpid(pid, &status, WNOHANG));
-	snprintf(path, sizeof(path), "/run/ds_test_cgroup/%d/memory.events", pid);
-	EXPECT(proc_number(path, "max ") > 0);
-	EXPECT_EQ(0, proc_number(path, "oom_kill "));
-	strcpy(strrchr(path, '/'), "/memory.stat");
-	EXPECT(proc_number(path, "slab ") > 8 << 20);
-	kill(pid, SIGKILL);
-	ASSERT(waitpid(pid, &status, 0) == pid);
-}
-
 static void close_service(void)
 {
 	wait_to_go_on();
@@ -152,14 +112,11 @@ static const struct {
 	void (*run)(void);
 } scenarios[] = {
 	{ "answer", answer }, { "echo", echo }, { "queue", queue },
-	{ "close", close_service }, { "die", die }, { "late", late }, { "cgroup", cgroup },
+	{ "close", close_service }, { "die", die }, { "late", late },
 };
 
 int main(int argc, char **argv)
 {
-	static char reason[PAGE];	/* of what is skipped; ports.c has skipped it before */
-
-	ds_test_reason = reason;
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	alarm(DS_TEST_SECONDS);
 	for (size_t i = 0; argc == 2 && i < ARRAY_LEN(scenarios); i++) {
@@ -172,6 +129,6 @@ int main(int argc, char **argv)
 		scenarios[i].run();
 		return ds_test_failed;
 	}
-	fprintf(stderr, "usage: port_server answer|echo|queue|close|die|late|cgroup\n");
+	fprintf(stderr, "usage: port_server answer|echo|queue|close|die|late\n");
 	return 2;
 }

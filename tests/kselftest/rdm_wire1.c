@@ -335,6 +335,12 @@ TEST(persistent_data_is_in_the_file)
 	fill(want, sizeof(want), 1);
 	ASSERT(pread(file, have, sizeof(have), at) == sizeof(have));
 	EXPECT(!memcmp(want, have, sizeof(want)));
+	/* Who shares the open file can do that at any time. */
+	ASSERT_OK(fcntl(file, F_SETFL, O_APPEND));
+	EXPECT_EQ(NO_READ, write_as(fd, PERSISTENT, va, 4096, 2));
+	EXPECT_EQ(DS_PACKET_IO, value());
+	ASSERT_OK(fcntl(file, F_SETFL, 0));
+	EXPECT_EQ(WROTE, write_as(fd, PERSISTENT, va, 4096, 3));
 	rdm_stop(segment);
 	close(file);
 }

@@ -383,7 +383,8 @@ struct ds_ioc_submit {
  * @size: sizeof(struct ds_ioc_service_bind)
  * @flags: Must be 0
  * @service: DS_SERVICE_USER_FIRST to DS_SERVICE_USER_LAST; -EADDRINUSE if taken
- * @queue: messages that may wait, 1 to 1024; further ones are refused with -EBUSY
+ * @queue: messages that may wait, 1 to 1024; further ones are refused with -EBUSY. Room
+ *	for all, 4 KiB each, is charged to the caller; -ENOMEM
  * @out_handle: handle for DS_IOC_MSG_RECV and DS_IOC_MSG_REPLY
  * @reserved: Must be 0
  */

@@ -36,7 +36,7 @@ done
 # ---- wrong calls ----
 
 check "no space" fails 4 'cannot open space 9' dsmasterd --store "$meta" --create --space 9
-check "no store yet" fails 4 'there is no store in' dsmasterd --store "$meta"
+check "no store yet" fails 4 'there is no folder' dsmasterd --store "$meta"
 check "no master" fails 3 'no master answers' dsctl --timeout 300 obj show
 check "a store is made" master --create
 kill -0 "$master" || exit 1
@@ -145,4 +145,4 @@ check "the object of two replicas, too" same two /share/lib.sh
 kill -TERM "$master"
 wait "$master"
 is "it ends when told" "$?" 0
-rm -r "$meta" /run/other /run/large /run/newer /run/copy
+rm -r "$meta" /run/large /run/newer /run/copy

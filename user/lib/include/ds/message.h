@@ -78,11 +78,12 @@ int ds_message_send(struct ds_fabric *fabric, uint32_t node, uint32_t service, c
  * ds_service_bind() - receive the messages to a port
  * @fabric: the fabric
  * @port: DS_SERVICE_USER_FIRST to DS_SERVICE_USER_LAST
- * @queue: messages that may wait, 1 to 1024; further ones are refused
+ * @queue: messages that may wait, 1 to 1024; further ones are refused. On /dev/ds room
+ *	for all, 4 KiB each, is had at once
  * @service: result, for ds_service_close()
  *
  * Return: 0, or -EADDRINUSE: the port is taken; -EINVAL: a number out of range;
- * -EDQUOT: the fabric has as many services as it can have.
+ * -EDQUOT: the fabric has as many services as it can have; -ENOMEM.
  */
 int ds_service_bind(struct ds_fabric *fabric, uint32_t port, uint32_t queue,
                     struct ds_service **service);
