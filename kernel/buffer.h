@@ -66,8 +66,8 @@ struct ds_buffer *ds_buffer_create(u64 length, int numa_node, struct ds_quota *q
 struct ds_buffer *ds_buffer_pin(u64 addr, u64 length, struct ds_quota *quota);
 
 void ds_buffer_get(struct ds_buffer *buf);
-void ds_buffer_put(struct ds_buffer *buf);	/* Context: process; who pinned it cannot hold it up */
-void ds_buffer_close(struct ds_buffer *buf);	/* the same, but he waits until it is unpinned */
+void ds_buffer_put(struct ds_buffer *buf);	/* Context: process; its owner cannot hold it up */
+void ds_buffer_close(struct ds_buffer *buf);	/* likewise, but he waits for its end */
 void ds_buffer_exit(void);			/* proves that none is left */
 
 /**
