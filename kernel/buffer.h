@@ -10,6 +10,9 @@
 #include <linux/kref.h>
 #include <linux/types.h>
 
+struct ds_pin;
+struct vm_area_struct;
+
 /**
  * struct ds_quota - bytes of buffers that an open file has
  * @ref: one for the file, one for each buffer
