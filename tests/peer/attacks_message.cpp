@@ -158,46 +158,6 @@ void deaf_flood(const Target &t) {
     expect(Clock::now() - start < 2s, "another host's heartbeat took longer than 2 s");
 }
 
-// Whether a program takes messages there: until then they are refused.
-bool is_bound(Client &client, std::uint16_t service) {
-    try {
-        return client.request(service, Bytes(8), 500ms).status != -ECONNREFUSED;
-    } catch (const Failed &) {
-        return true;
-    }
-}
-
-// The same to a program, which is killed: its end does not wait for each answer.
-void deaf_to_a_program(const Target &t) {
-    constexpr std::uint16_t service = 4660;
-    auto start = Clock::now();
-    std::thread program([&] {
-        t.run("sh -c \"timeout -s KILL 9 dspeer hold " + std::to_string(service) + "; true\"");
-    });
-    Client other = t.second_client();
-    other.open();
-    bool bound = false;
-    while (!bound && Clock::now() < start + 5s)
-        bound = is_bound(other, service);
-    Client deaf(t.address, t.identity(), {.sends = 64, .receives = 16});
-    deaf.connect();
-    deaf.shake_hands();
-    deaf.control().qp().stop_receiving();
-    int sent = 0;
-    for (auto until = Clock::now() + 3s; sent < 300 && Clock::now() < until;) {
-        if (deaf.try_send(make_message(DS_MSG_REQUEST, Bytes(64), service, deaf.next_seq())))
-            sent++;
-        else
-            std::this_thread::sleep_for(5ms);
-    }
-    program.join();
-    auto took = std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - start).count();
-    expect(bound, "the program did not bind its service");
-    expect(sent > 150, "only " + std::to_string(sent) + " requests were taken");
-    expect(took < 20, "its end took " + std::to_string(took) + " s");
-    other.heartbeat();
-}
-
 // Credits that were due while the server's send queue was full come when there
 // is room again, though the server has nothing else to say.
 void late_credits(const Target &t) {
@@ -248,8 +208,6 @@ const Attack attacks[] = {
     {"REVOKE from a host that owns nothing", "no effect; malformed: EINVAL", strange_revokes},
     {"1000 requests without regard to credits", "all answered", request_flood},
     {"300 requests from a host that takes no answers", "others are served", deaf_flood},
-    {"requests from such a host to a program that is killed", "it ends at once",
-     deaf_to_a_program},
     {"one-way messages while the send queue is full of answers", "their credits come later",
      late_credits},
     {"50 times ATTACH and DETACH", "all answered", many_attaches},

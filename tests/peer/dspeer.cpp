@@ -3,18 +3,13 @@
  * @file
  * The test peer: a DS host in user space, made to misbehave.
  */
-#include <fcntl.h>
 #include <getopt.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
 #include <iterator>
 #include <string_view>
-
-#include <ds/ioctl.h>
 
 #include "attack.hpp"
 #include "endure.hpp"
@@ -37,7 +32,6 @@ const char usage_text[] =
     "  dspeer attack [OPTIONS] [GROUP...]   as a client, of --host\n"
     "  dspeer serve [OPTIONS]               as a server, on --port and those behind it\n"
     "  dspeer endure [OPTIONS]              with ds.ko of this host, such a server's faults\n"
-    "  dspeer hold SERVICE                  bind a service of this host, and take no message\n"
     "\n"
     "Groups of attacks: good request handshake lane message segment memory flood. Without one: "
     "all. Prints TAP, a line\n"
@@ -162,18 +156,6 @@ int attack(const Options &options) {
     serve(self, other, target.address.port);
 }
 
-[[noreturn]] void hold(const std::string &service) {
-    ds_ioc_service_bind bind = {};
-    bind.size = sizeof(bind);
-    bind.service = static_cast<std::uint32_t>(std::stoul(service));
-    bind.queue = 1024;
-    int fd = open("/dev/ds", O_RDWR | O_CLOEXEC);
-    if (fd < 0 || ioctl(fd, DS_IOC_SERVICE_BIND, &bind))
-        throw Broken("service " + service + " cannot be bound");
-    for (;;)
-        pause();
-}
-
 }  // namespace
 }  // namespace peer
 
@@ -187,8 +169,6 @@ int main(int argc, char **argv) {
             peer::serve_as_both(options.target);
         if (command == "endure")
             return peer::endure(options.target) ? 0 : 1;
-        if (command == "hold" && options.words.size() == 2)
-            peer::hold(options.words[1]);
         peer::usage(2);
     } catch (const std::exception &error) {
         std::cout << "Bail out! dspeer: " << error.what() << std::endl;
