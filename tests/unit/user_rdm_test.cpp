@@ -393,6 +393,105 @@ void what_was_sent_twice_is_not_made_in_a_new_session(void **) {
     assert_int_equal(client->counts().sessions, 2);
 }
 
+/// Whoever is on the path may drop requests, and change or drop replies.
+class MeddledLink : public NetworkLink {
+public:
+    explicit MeddledLink(Server &server, Weather weather = {})
+        : NetworkLink(server, 2, 1472, weather, 1) {}
+    int send(Bytes bytes, uint32_t reply) override {
+        ds_packet p;
+        ds_packet2_parse(bytes.data(), static_cast<uint32_t>(bytes.size()), false, &p);
+        return !out || out(p, bytes) ? NetworkLink::send(bytes, reply) : 0;
+    }
+    int receive(uint64_t ns, Bytes &bytes) override {
+        if (!replayed.empty()) {
+            mine_ = std::move(replayed.front());
+            replayed.pop_front();
+            bytes = mine_;
+            return 0;
+        }
+        int rc = NetworkLink::receive(ns, bytes);
+        if (!bytes.empty() && in) {
+            mine_.assign(bytes.begin(), bytes.end());
+            bytes = in(mine_) ? Bytes(mine_) : Bytes();
+        }
+        return rc;
+    }
+    std::function<bool(const ds_packet &, Bytes)> out;  // false: drops it
+    std::function<bool(Packet &)> in;
+    std::deque<Packet> replayed;
+
+private:
+    Packet mine_;
+};
+
+// What it says of the second packet need not hold for the first.
+void a_refusal_of_what_was_sent_twice(void **) {
+    const std::vector<uint32_t> of_one = {DS_PACKET_MALFORMED, DS_PACKET_OPCODE, DS_PACKET_NO_SPACE,
+                                          DS_PACKET_MEMORY, DS_PACKET_MTU};
+    const std::vector<uint32_t> of_all = {DS_PACKET_PERMISSION, DS_PACKET_ADDRESS, DS_PACKET_FULL};
+
+    for (bool first : {true, false}) {
+        for (uint32_t reason = 1; reason < DS_PACKET_STATUS_COUNT; reason++) {
+            bool one = std::ranges::count(of_one, reason), all = std::ranges::count(of_all, reason);
+            if (!one && !all)
+                continue;
+            Server server;
+            auto link = std::make_unique<MeddledLink>(server);
+            MeddledLink &meddled = *link;
+            auto client = client_on(std::move(link), 20'000);
+            unsigned seen = 0;
+            meddled.in = [&](Packet &packet) {
+                ds_packet p;
+                ds_packet2_parse(packet.data(), static_cast<uint32_t>(packet.size()), true, &p);
+                if (p.op != DS_PACKET_ALLOC)
+                    return true;
+                p.status = static_cast<u16>(reason);
+                ds_packet2_build(packet.data(), &p, true, nullptr);
+                return first || ++seen > 1;
+            };
+            ds_rdm_request alloc = request_of(DS_PACKET_ALLOC, 0, 1);
+            assert_true(client->execute({&alloc, 1}, 1) < 0);
+            assert_int_equal(alloc.reason, reason);
+            if (!first || client->counts().resent == 0)
+                assert_int_equal(alloc.outcome, one && !first ? DS_UNKNOWN : DS_NOT_EXECUTED);
+        }
+    }
+}
+
+void a_space_that_ends_after_the_change(void **) {
+    Server server;
+    auto link = std::make_unique<DeafLink>(server, 2, 1472, Weather{}, 1);
+    DeafLink &deaf = *link;
+    auto client = client_on(std::move(link), 20'000);
+    ds_rdm_request alloc = request_of(DS_PACKET_ALLOC, 0, 8);
+
+    assert_int_equal(client->execute({&alloc, 1}, 1), 0);
+    ds_rdm_request add = request_of(DS_PACKET_FETCH_ADD, alloc.address, 8);
+    deaf.lose = 1;
+    deaf.then = [&] { server.space.attr.tenant++; };
+    assert_int_equal(client->execute({&add, 1}, 1), -ENOENT);
+    assert_int_equal(server.space.counters.ops[DS_PACKET_FETCH_ADD], 1);
+    assert_int_equal(add.outcome, DS_UNKNOWN);
+}
+
+// By version 1 a server runs again what comes again: the second ALLOC finds no room.
+void version_1_remembers_nothing(void **) {
+    Server server(1 << 20);
+    auto link = std::make_unique<DeafLink>(server, 1, 1472, Weather{}, 1);
+    DeafLink &deaf = *link;
+    Client client(std::move(link), 20'000);
+    ds_rdm_request alloc = request_of(DS_PACKET_ALLOC, 0, 768 << 10);
+
+    client.use_wire1(space_number, true);
+    deaf.lose = 1;
+    assert_int_equal(client.execute({&alloc, 1}, 1), -ENOSPC);
+    assert_int_equal(alloc.outcome, DS_UNKNOWN);
+    assert_int_equal(client.execute({&alloc, 1}, 1), -ENOSPC);
+    if (client.counts().resent == 1)
+        assert_int_equal(alloc.outcome, DS_NOT_EXECUTED);
+}
+
 void a_busy_server_is_asked_again(void **) {
     Pair pair;
     std::vector<Rdm> others;
@@ -540,6 +639,9 @@ int main() {
         cmocka_unit_test(a_lost_session_is_opened_again),
         cmocka_unit_test(an_answer_that_never_comes_leaves_doubt),
         cmocka_unit_test(what_was_sent_twice_is_not_made_in_a_new_session),
+        cmocka_unit_test(a_refusal_of_what_was_sent_twice),
+        cmocka_unit_test(a_space_that_ends_after_the_change),
+        cmocka_unit_test(version_1_remembers_nothing),
         cmocka_unit_test(a_busy_server_is_asked_again),
         cmocka_unit_test(a_busy_server_may_be_free_in_time),
         cmocka_unit_test(messages_hold_many_packets),

@@ -51,6 +51,7 @@ private:
     void fail(int rc);
     void abandon();
     bool surely_unsent(const Piece &piece) const;
+    uint32_t outcome_of(const Piece &piece, uint32_t reason) const;
     uint64_t wake_ns() const;
 
     template <class Visit>

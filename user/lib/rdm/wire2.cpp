@@ -38,6 +38,7 @@ public:
         all = false;
         return 0;
     }
+    bool remembered() const override { return true; }
     void opened(uint64_t session) override {
         session_ = session;
         seq_ = 0;
