@@ -456,6 +456,47 @@ static void the_pool_may_refuse(void **state)
 	ds_packet_space_exit(&space);
 }
 
+/* A reply, of an error too, has the session of its request, whatever that means to it. */
+static void replies_have_the_session(void **state)
+{
+	static const u8 ops[] = {
+		DS_PACKET_READ, DS_PACKET_WRITE, DS_PACKET_ALLOC, DS_PACKET_FREE, DS_PACKET_CAS,
+		DS_PACKET_CLOSE, DS_PACKET_PING, 99,
+	};
+	static const u8 data[16];
+	struct ds_packet p, r;
+	u32 tenant;
+	size_t i;
+
+	(void)state;
+	assert_int_equal(make_space(DS_PACKET_DIRECT, &without_storage), 0);
+	for (tenant = 0; tenant < 2; tenant++) {
+		for (i = 0; i < ARRAY_SIZE(ops); i++) {
+			p = (struct ds_packet){ .op = ops[i], .tag = 3, .tenant = tenant,
+						.session = 0xfedcba9876543210 };
+			if (p.op < DS_PACKET_ALLOC)
+				p.length = p.part = 8;
+			if (p.op == DS_PACKET_CAS) {
+				p.length = 8;
+				p.part = sizeof(data);
+			}
+			p.data = data;
+			assert_int_not_equal(ask(&p, &r), -1);
+			assert_int_equal(r.session, p.session);
+			assert_int_equal(r.tag, 3);
+			if (tenant)
+				assert_int_equal(r.status, DS_PACKET_NO_SPACE);
+			else if (p.op == DS_PACKET_READ || p.op == DS_PACKET_PING)
+				assert_int_equal(r.status, DS_PACKET_OK);
+		}
+	}
+	p = (struct ds_packet){ .op = DS_PACKET_READ, .address = POOL, .length = 8, .part = 8,
+				.session = 7 };
+	assert_int_equal(ask(&p, &r), DS_PACKET_ADDRESS);
+	assert_int_equal(r.session, 7);
+	ds_packet_space_exit(&space);
+}
+
 static void random_requests_against_a_model(void **state)
 {
 	struct ds_packet_selftest result = { 0 };
@@ -481,6 +522,7 @@ int main(void)
 		TEST(numbers_of_sessions),
 		TEST(largest_numbers),
 		TEST(the_pool_may_refuse),
+		TEST(replies_have_the_session),
 		TEST(random_requests_against_a_model),
 	};
 

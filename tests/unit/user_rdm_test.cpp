@@ -492,6 +492,97 @@ void version_1_remembers_nothing(void **) {
         assert_int_equal(alloc.outcome, DS_NOT_EXECUTED);
 }
 
+ds_packet parsed(Bytes packet, bool reply) {
+    ds_packet p;
+    auto size = static_cast<uint32_t>(packet.size());
+    assert_int_equal(ds_packet2_parse(packet.data(), size, reply, &p), size);
+    return p;
+}
+
+/// A client of a space with a key.
+struct Keyed {
+    explicit Keyed(Server &server, uint32_t timeout_ms) {
+        auto made = std::make_unique<MeddledLink>(server);
+        link = made.get();
+        client = std::make_unique<Client>(std::move(made), timeout_ms);
+        std::array<uint8_t, DS_PACKET_KEY_LEN> copy;
+        memcpy(copy.data(), key, sizeof(key));
+        client->use_wire2({.number = space_number, .tenant = tenant, .key = copy});
+    }
+    MeddledLink *link;
+    std::unique_ptr<Client> client;
+};
+
+// A client does what another has done, but its requests are lost, and what comes are the
+// replies of then: the same opcode, space, tenant and address, and a MAC that is right.
+void old_replies_answer_nothing(void **) {
+    Server server(1 << 20, key);
+    ds_rdm_request alloc = request_of(DS_PACKET_ALLOC, 0, 4096);
+    Keyed owner(server, 20'000);
+    char data[16]{};
+
+    assert_int_equal(owner.client->execute({&alloc, 1}, 1), 0);
+    for (ds_rdm_request r :
+         {request_of(DS_PACKET_READ, alloc.address, 16, data),
+          request_of(DS_PACKET_PING, 0, 16, data),
+          request_of(DS_PACKET_WRITE, alloc.address, 16, data),
+          request_of(DS_PACKET_CAS, alloc.address, 8),
+          request_of(DS_PACKET_FETCH_ADD, alloc.address, 8), request_of(DS_PACKET_ALLOC, 0, 64),
+          request_of(DS_PACKET_FREE, alloc.address, 1),  // is refused
+          request_of(DS_PACKET_READ, alloc.address, 5000, data)}) {
+        std::vector<Packet> kept;
+        Keyed before(server, 20'000), now(server, 100);
+        before.link->in = [&](Packet &packet) {
+            if (parsed(packet, true).op != DS_PACKET_OPEN)
+                kept.push_back(packet);
+            return true;
+        };
+        ds_rdm_request first = r;
+        assert_int_not_equal(before.client->execute({&first, 1}, 1), -ETIMEDOUT);
+        assert_false(kept.empty());
+        now.link->out = [&](const ds_packet &p, Bytes) {
+            if (p.op == DS_PACKET_OPEN || p.op == DS_PACKET_CLOSE)
+                return true;
+            // Whoever keeps many has one with the right tag.
+            for (Packet packet : kept) {
+                ds_packet reply = parsed(packet, true);
+                reply.tag = p.tag;
+                ds_packet2_build(packet.data(), &reply, true, key);
+                now.link->replayed.push_back(packet);
+            }
+            return false;
+        };
+        assert_int_equal(now.client->execute({&r, 1}, 1), -ETIMEDOUT);
+        assert_true(now.client->counts().ignored > 0);
+    }
+}
+
+// Tags come again after a time; two READs are told apart all the same.
+void no_two_requests_are_alike(void **) {
+    Server server;
+    std::vector<uint64_t> sessions;
+    std::vector<uint32_t> tags;
+
+    for (int i = 0; i < 2; i++) {
+        auto link = std::make_unique<MeddledLink>(server);
+        link->out = [&](const ds_packet &p, Bytes) {
+            sessions.push_back(p.session);
+            tags.push_back(p.tag);
+            return true;
+        };
+        auto client = client_on(std::move(link), 20'000);
+        ds_rdm_request two[] = {request_of(DS_PACKET_PING), request_of(DS_PACKET_PING)};
+        assert_int_equal(client->execute(two, 1), 0);
+        if (client->counts().resent)
+            return;
+    }
+    assert_int_equal(sessions.size(), 4);
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(std::ranges::count(sessions, sessions[i]), 1);
+        assert_int_equal(std::ranges::count(tags, tags[i]), 1);
+    }
+}
+
 void a_busy_server_is_asked_again(void **) {
     Pair pair;
     std::vector<Rdm> others;
@@ -642,6 +733,8 @@ int main() {
         cmocka_unit_test(a_refusal_of_what_was_sent_twice),
         cmocka_unit_test(a_space_that_ends_after_the_change),
         cmocka_unit_test(version_1_remembers_nothing),
+        cmocka_unit_test(old_replies_answer_nothing),
+        cmocka_unit_test(no_two_requests_are_alike),
         cmocka_unit_test(a_busy_server_is_asked_again),
         cmocka_unit_test(a_busy_server_may_be_free_in_time),
         cmocka_unit_test(messages_hold_many_packets),
