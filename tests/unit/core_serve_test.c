@@ -403,6 +403,37 @@ static void largest_numbers(void **state)
 	ds_packet_space_exit(&space);
 }
 
+/* Four WRITEs may lack parts; a number 64 further on ends their waiting. */
+static void room_for_parts(void **state)
+{
+	static const u8 data[1024];
+	struct ds_packet r;
+	u64 va, first;
+	u32 i;
+
+	(void)state;
+	assert_int_equal(make_space(DS_PACKET_HASH, &without_storage), 0);
+	assert_int_equal(open_session(), DS_PACKET_OK);
+	va = allocate(4096);
+	first = seq + 1;
+	for (i = 0; i < DS_SESSION_PARTED; i++) {
+		seq++;
+		assert_int_equal(change(DS_PACKET_WRITE, va, 2048, data, 1024, 0, &r), -1);
+	}
+	seq++;
+	assert_int_equal(change(DS_PACKET_WRITE, va, 2048, data, 1024, 0, &r), DS_PACKET_BUSY);
+	seq = first + DS_SESSION_PARTED - 1 + DS_PACKET_WINDOW;
+	assert_int_equal(change(DS_PACKET_WRITE, va, 2048, data, 1024, 0, &r), -1);
+	for (i = 0; i < DS_SESSION_PARTED - 1; i++) {
+		seq++;
+		assert_int_equal(change(DS_PACKET_WRITE, va, 2048, data, 1024, 0, &r), -1);
+	}
+	seq = first;
+	assert_int_equal(change(DS_PACKET_WRITE, va, 2048, data, 1024, 1024, &r),
+			 DS_PACKET_SEQUENCE);
+	ds_packet_space_exit(&space);
+}
+
 /* The pool is asked for each request that reaches memory, and may refuse it. */
 static void the_pool_may_refuse(void **state)
 {
@@ -521,6 +552,7 @@ int main(void)
 		TEST(ranges_in_many_places),
 		TEST(numbers_of_sessions),
 		TEST(largest_numbers),
+		TEST(room_for_parts),
 		TEST(the_pool_may_refuse),
 		TEST(replies_have_the_session),
 		TEST(random_requests_against_a_model),

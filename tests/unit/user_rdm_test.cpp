@@ -531,7 +531,7 @@ void old_replies_answer_nothing(void **) {
           request_of(DS_PACKET_FREE, alloc.address, 1),  // is refused
           request_of(DS_PACKET_READ, alloc.address, 5000, data)}) {
         std::vector<Packet> kept;
-        Keyed before(server, 20'000), now(server, 100);
+        Keyed before(server, 20'000), now(server, 200);
         before.link->in = [&](Packet &packet) {
             if (parsed(packet, true).op != DS_PACKET_OPEN)
                 kept.push_back(packet);
@@ -581,6 +581,113 @@ void no_two_requests_are_alike(void **) {
         assert_int_equal(std::ranges::count(sessions, sessions[i]), 1);
         assert_int_equal(std::ranges::count(tags, tags[i]), 1);
     }
+}
+
+// The server keeps room for WRITEs of which a part is missing, but not for ever; and a part that
+// comes when others have written there changes nothing any more.
+void writes_that_were_given_up_take_no_room(void **) {
+    Server server;
+    auto link = std::make_unique<MeddledLink>(server);
+    MeddledLink &meddled = *link;
+    auto client = client_on(std::move(link), 500);
+    ds_rdm_request alloc = request_of(DS_PACKET_ALLOC, 0, 65536);
+    std::vector<uint8_t> old(8192, 1), fresh(8192, 2), in(8192);
+    std::vector<Packet> held;
+
+    assert_int_equal(client->execute({&alloc, 1}, 1), 0);
+    std::vector<ds_rdm_request> writes(
+        DS_SESSION_PARTED, request_of(DS_PACKET_WRITE, alloc.address, old.size(), old.data()));
+    meddled.out = [&](const ds_packet &p, Bytes bytes) {
+        if (p.op != DS_PACKET_WRITE || p.offset + p.part != p.length)
+            return true;
+        held.emplace_back(bytes.begin(), bytes.end());
+        return false;
+    };
+    assert_int_equal(client->execute(writes, 64), -ETIMEDOUT);
+    for (const ds_rdm_request &r : writes)
+        assert_int_equal(r.outcome, DS_UNKNOWN);
+
+    meddled.out = nullptr;
+    for (ds_rdm_request &r : writes)
+        r.data = fresh.data();
+    assert_int_equal(client->execute(writes, 64), 0);
+    assert_int_equal(client->counts().sessions, 1);
+    for (const Packet &packet : held)
+        server.serve(packet, 2, 1472, [&](const Packet &reply) {
+            assert_int_equal(parsed(reply, true).status, DS_PACKET_SEQUENCE);
+        });
+    ds_rdm_request read = request_of(DS_PACKET_READ, alloc.address, in.size(), in.data());
+    assert_int_equal(client->execute({&read, 1}, 1), 0);
+    assert_true(in == fresh);
+}
+
+// The same when it is the server that wants no more of it.
+void parts_of_what_was_refused_take_no_room(void **) {
+    Server server;
+    auto link = std::make_unique<MeddledLink>(server);
+    MeddledLink &meddled = *link;
+    auto client = client_on(std::move(link), 500);
+    ds_rdm_request alloc = request_of(DS_PACKET_ALLOC, 0, 65536);
+    std::vector<uint8_t> data(8192, 1);
+    bool refuse = true;
+
+    assert_int_equal(client->execute({&alloc, 1}, 1), 0);
+    // The first part takes too much memory, the others do not.
+    meddled.out = [&](const ds_packet &p, Bytes) {
+        if (!refuse || p.op != DS_PACKET_WRITE || p.offset)
+            return true;
+        ds_packet reply = p;
+        reply.status = DS_PACKET_MEMORY;
+        reply.part = 0;
+        Packet packet(sizeof(ds_packet2_header));
+        ds_packet2_build(packet.data(), &reply, true, nullptr);
+        meddled.replayed.push_back(packet);
+        return false;
+    };
+    ds_rdm_request write = request_of(DS_PACKET_WRITE, alloc.address, data.size(), data.data());
+    for (uint32_t i = 0; i < DS_SESSION_PARTED; i++)
+        assert_int_equal(client->execute({&write, 1}, 1), -ENOMEM);
+    refuse = false;
+    assert_int_equal(client->execute({&write, 1}, 1), 0);
+    assert_int_equal(client->counts().sessions, 1);
+}
+
+// A change that still waits for its answer is within the window, whatever was given up after it:
+// it ends as it would have without.
+void what_was_given_up_ends_no_other(void **) {
+    Server server;
+    auto link = std::make_unique<MeddledLink>(server);
+    MeddledLink &meddled = *link;
+    auto client = client_on(std::move(link), 20'000);
+    ds_rdm_request alloc = request_of(DS_PACKET_ALLOC, 0, 65536);
+    unsigned lose = 1;
+
+    assert_int_equal(client->execute({&alloc, 1}, 1), 0);
+    // The first FETCH_ADD is made, and its answer is lost; the CAS after it finds no room in a
+    // packet; many more come.
+    meddled.in = [&](Packet &packet) {
+        return parsed(packet, true).op != DS_PACKET_FETCH_ADD || !lose || !lose--;
+    };
+    meddled.out = [&](const ds_packet &p, Bytes) {
+        if (p.op != DS_PACKET_CAS)
+            return true;
+        ds_packet reply = p;
+        reply.status = DS_PACKET_MTU;
+        reply.part = 0;
+        Packet packet(sizeof(ds_packet2_header));
+        ds_packet2_build(packet.data(), &reply, true, nullptr);
+        meddled.replayed.push_back(packet);
+        return false;
+    };
+    std::vector<ds_rdm_request> many(100, request_of(DS_PACKET_FETCH_ADD, alloc.address, 8));
+    for (ds_rdm_request &r : many)
+        r.operand = 1;
+    many[1] = request_of(DS_PACKET_CAS, alloc.address, 8);
+    assert_int_equal(client->execute(many, 2), -EMSGSIZE);
+    for (size_t i = 0; i < many.size(); i++)
+        assert_int_equal(many[i].status, i == 1 ? -EMSGSIZE : 0);
+    assert_int_equal(server.space.counters.ops[DS_PACKET_FETCH_ADD], 99);
+    assert_int_equal(client->counts().sessions, 1);
 }
 
 void a_busy_server_is_asked_again(void **) {
@@ -735,6 +842,9 @@ int main() {
         cmocka_unit_test(version_1_remembers_nothing),
         cmocka_unit_test(old_replies_answer_nothing),
         cmocka_unit_test(no_two_requests_are_alike),
+        cmocka_unit_test(writes_that_were_given_up_take_no_room),
+        cmocka_unit_test(parts_of_what_was_refused_take_no_room),
+        cmocka_unit_test(what_was_given_up_ends_no_other),
         cmocka_unit_test(a_busy_server_is_asked_again),
         cmocka_unit_test(a_busy_server_may_be_free_in_time),
         cmocka_unit_test(messages_hold_many_packets),

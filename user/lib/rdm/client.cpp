@@ -242,6 +242,8 @@ void Client::refused(Piece &piece, const ds_packet &reply) {
             return end(piece, 0, DS_PACKET_OK, DS_NOT_EXECUTED);
         }
     }
+    if (of_one_packet(reply.status))
+        return give_up(piece, rc, reply.status, outcome_of(piece, reply.status));
     end(piece, rc, reply.status, outcome_of(piece, reply.status));
 }
 
@@ -272,7 +274,7 @@ void Client::expire(uint64_t now) {
         uint32_t reason = piece.busy ? DS_PACKET_BUSY : DS_PACKET_OK;
         if (piece.ask.op == DS_PACKET_OPEN)
             no_session(rc, reason);
-        end(piece, rc, reason, piece.changes() ? DS_UNKNOWN : DS_NOT_EXECUTED);
+        give_up(piece, rc, reason, piece.changes() ? DS_UNKNOWN : DS_NOT_EXECUTED);
     });
 }
 
@@ -285,6 +287,12 @@ void Client::end(Piece &piece, int status, uint32_t reason, uint32_t outcome) {
     under_way_--;
     taken_ -= piece.cost;
     std::ranges::find_if(pieces_, [&](const Place &p) { return p && &*p == &piece; })->reset();
+}
+
+// Other packets of it may still arrive.
+void Client::give_up(Piece &piece, int status, uint32_t reason, uint32_t outcome) {
+    wire_->given_up(piece);
+    end(piece, status, reason, outcome);
 }
 
 bool Client::surely_unsent(const Piece &piece) const {
@@ -303,13 +311,14 @@ void Client::no_session(int rc, uint32_t reason) {
 // The link is of no use any more.
 void Client::fail(int rc) {
     each([&](Piece &piece) {
-        end(piece, rc, DS_PACKET_OK, surely_unsent(piece) ? DS_NOT_EXECUTED : DS_UNKNOWN);
+        give_up(piece, rc, DS_PACKET_OK, surely_unsent(piece) ? DS_NOT_EXECUTED : DS_UNKNOWN);
     });
     no_session(rc, DS_PACKET_OK);
     plan_->give_up(rc);
 }
 
 void Client::abandon() {
+    each([&](Piece &piece) { wire_->given_up(piece); });
     pieces_.fill(std::nullopt);
     again_.clear();
     under_way_ = 0;

@@ -47,6 +47,7 @@ private:
     int send_late();
     void expire(uint64_t now);
     void end(Piece &piece, int status, uint32_t reason, uint32_t outcome);
+    void give_up(Piece &piece, int status, uint32_t reason, uint32_t outcome);
     void no_session(int rc, uint32_t reason);
     void fail(int rc);
     void abandon();

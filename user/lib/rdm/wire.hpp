@@ -46,6 +46,9 @@ public:
     virtual void opened(uint64_t) {}
     virtual void forgotten(uint64_t) {}
 
+    /// Nobody waits for its answer any more, but some of its packets may be at the server.
+    virtual void given_up(const Piece &) {}
+
     /// Does a change that comes again get the answer of then?
     virtual bool remembered() const = 0;
 

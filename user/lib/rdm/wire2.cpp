@@ -56,6 +56,7 @@ public:
         if (session_ == session)
             session_ = 0;
     }
+    void given_up(const Piece &piece) override;
     bool closing(Piece &piece) override;
 
 private:
@@ -216,6 +217,14 @@ Piece *Wire2::take(Bytes &bytes, Pieces &pieces, ds_packet &reply) {
         return nullptr;
     auto &place = pieces[reply.tag % pieces.size()];
     return place && place->ask.tag == reply.tag && fits(*place, reply) ? &*place : nullptr;
+}
+
+// The next change has a number with which this one leaves the window: the server gives back the
+// room that it has for its parts, and does not make it any more. Those before it that still wait
+// for an answer keep the next one waiting, see ready().
+void Wire2::given_up(const Piece &piece) {
+    if (piece.changes() && piece.ask.session == session_)
+        seq_ = std::max<uint64_t>(seq_, piece.ask.seq + DS_PACKET_WINDOW - 1);
 }
 
 bool Wire2::closing(Piece &piece) {
