@@ -403,6 +403,37 @@ static void largest_numbers(void **state)
 	ds_packet_space_exit(&space);
 }
 
+/* Four WRITEs may lack parts; a number 64 further on ends their waiting. */
+static void room_for_parts(void **state)
+{
+	static const u8 data[1024];
+	struct ds_packet r;
+	u64 va, first;
+	u32 i;
+
+	(void)state;
+	assert_int_equal(make_space(DS_PACKET_HASH, &without_storage), 0);
+	assert_int_equal(open_session(), DS_PACKET_OK);
+	va = allocate(4096);
+	first = seq + 1;
+	for (i = 0; i < DS_SESSION_PARTED; i++) {
+		seq++;
+		assert_int_equal(change(DS_PACKET_WRITE, va, 2048, data, 1024, 0, &r), -1);
+	}
+	seq++;
+	assert_int_equal(change(DS_PACKET_WRITE, va, 2048, data, 1024, 0, &r), DS_PACKET_BUSY);
+	seq = first + DS_SESSION_PARTED - 1 + DS_PACKET_WINDOW;
+	assert_int_equal(change(DS_PACKET_WRITE, va, 2048, data, 1024, 0, &r), -1);
+	for (i = 0; i < DS_SESSION_PARTED - 1; i++) {
+		seq++;
+		assert_int_equal(change(DS_PACKET_WRITE, va, 2048, data, 1024, 0, &r), -1);
+	}
+	seq = first;
+	assert_int_equal(change(DS_PACKET_WRITE, va, 2048, data, 1024, 1024, &r),
+			 DS_PACKET_SEQUENCE);
+	ds_packet_space_exit(&space);
+}
+
 /* The pool is asked for each request that reaches memory, and may refuse it. */
 static void the_pool_may_refuse(void **state)
 {
@@ -456,6 +487,47 @@ static void the_pool_may_refuse(void **state)
 	ds_packet_space_exit(&space);
 }
 
+/* A reply, of an error too, has the session of its request, whatever that means to it. */
+static void replies_have_the_session(void **state)
+{
+	static const u8 ops[] = {
+		DS_PACKET_READ, DS_PACKET_WRITE, DS_PACKET_ALLOC, DS_PACKET_FREE, DS_PACKET_CAS,
+		DS_PACKET_CLOSE, DS_PACKET_PING, 99,
+	};
+	static const u8 data[16];
+	struct ds_packet p, r;
+	u32 tenant;
+	size_t i;
+
+	(void)state;
+	assert_int_equal(make_space(DS_PACKET_DIRECT, &without_storage), 0);
+	for (tenant = 0; tenant < 2; tenant++) {
+		for (i = 0; i < ARRAY_SIZE(ops); i++) {
+			p = (struct ds_packet){ .op = ops[i], .tag = 3, .tenant = tenant,
+						.session = 0xfedcba9876543210 };
+			if (p.op < DS_PACKET_ALLOC)
+				p.length = p.part = 8;
+			if (p.op == DS_PACKET_CAS) {
+				p.length = 8;
+				p.part = sizeof(data);
+			}
+			p.data = data;
+			assert_int_not_equal(ask(&p, &r), -1);
+			assert_int_equal(r.session, p.session);
+			assert_int_equal(r.tag, 3);
+			if (tenant)
+				assert_int_equal(r.status, DS_PACKET_NO_SPACE);
+			else if (p.op == DS_PACKET_READ || p.op == DS_PACKET_PING)
+				assert_int_equal(r.status, DS_PACKET_OK);
+		}
+	}
+	p = (struct ds_packet){ .op = DS_PACKET_READ, .address = POOL, .length = 8, .part = 8,
+				.session = 7 };
+	assert_int_equal(ask(&p, &r), DS_PACKET_ADDRESS);
+	assert_int_equal(r.session, 7);
+	ds_packet_space_exit(&space);
+}
+
 static void random_requests_against_a_model(void **state)
 {
 	struct ds_packet_selftest result = { 0 };
@@ -480,7 +552,9 @@ int main(void)
 		TEST(ranges_in_many_places),
 		TEST(numbers_of_sessions),
 		TEST(largest_numbers),
+		TEST(room_for_parts),
 		TEST(the_pool_may_refuse),
+		TEST(replies_have_the_session),
 		TEST(random_requests_against_a_model),
 	};
 

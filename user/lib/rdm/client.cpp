@@ -16,11 +16,11 @@ using fabric::monotonic_ns;
 constexpr unsigned drained_at_once = 1024;  // before the clock is looked at again
 constexpr uint64_t farewell = 200 * millisecond;
 
-// Is it known that a request so refused has changed nothing?
-uint32_t outcome_of(uint32_t reason) {
-    return reason == DS_PACKET_IO || reason == DS_PACKET_SESSION || reason == DS_PACKET_SEQUENCE
-               ? DS_UNKNOWN
-               : DS_NOT_EXECUTED;
+// A server says these before it looks for what it remembers of a change: they are about the
+// packet that has come, not about others of the same change.
+bool of_one_packet(uint32_t reason) {
+    return reason == DS_PACKET_MALFORMED || reason == DS_PACKET_OPCODE ||
+           reason == DS_PACKET_NO_SPACE || reason == DS_PACKET_MEMORY || reason == DS_PACKET_MTU;
 }
 
 }  // namespace
@@ -216,6 +216,14 @@ void Client::read(Piece &piece, const ds_packet &reply) {
     piece.resend_ns = monotonic_ns() + round_trip_.timeout(piece.tries);
 }
 
+// Is it known that a request so refused has changed nothing?
+uint32_t Client::outcome_of(const Piece &piece, uint32_t reason) const {
+    if (reason == DS_PACKET_IO || reason == DS_PACKET_SESSION || reason == DS_PACKET_SEQUENCE)
+        return DS_UNKNOWN;
+    bool again = piece.changes() && piece.tries > 1;
+    return again && (of_one_packet(reason) || !wire_->remembered()) ? DS_UNKNOWN : DS_NOT_EXECUTED;
+}
+
 void Client::refused(Piece &piece, const ds_packet &reply) {
     int rc = errno_of(reply.status);
 
@@ -234,7 +242,9 @@ void Client::refused(Piece &piece, const ds_packet &reply) {
             return end(piece, 0, DS_PACKET_OK, DS_NOT_EXECUTED);
         }
     }
-    end(piece, rc, reply.status, outcome_of(reply.status));
+    if (of_one_packet(reply.status))
+        return give_up(piece, rc, reply.status, outcome_of(piece, reply.status));
+    end(piece, rc, reply.status, outcome_of(piece, reply.status));
 }
 
 // What has waited too long is sent again, or given up.
@@ -264,7 +274,7 @@ void Client::expire(uint64_t now) {
         uint32_t reason = piece.busy ? DS_PACKET_BUSY : DS_PACKET_OK;
         if (piece.ask.op == DS_PACKET_OPEN)
             no_session(rc, reason);
-        end(piece, rc, reason, piece.changes() ? DS_UNKNOWN : DS_NOT_EXECUTED);
+        give_up(piece, rc, reason, piece.changes() ? DS_UNKNOWN : DS_NOT_EXECUTED);
     });
 }
 
@@ -277,6 +287,12 @@ void Client::end(Piece &piece, int status, uint32_t reason, uint32_t outcome) {
     under_way_--;
     taken_ -= piece.cost;
     std::ranges::find_if(pieces_, [&](const Place &p) { return p && &*p == &piece; })->reset();
+}
+
+// Other packets of it may still arrive.
+void Client::give_up(Piece &piece, int status, uint32_t reason, uint32_t outcome) {
+    wire_->given_up(piece);
+    end(piece, status, reason, outcome);
 }
 
 bool Client::surely_unsent(const Piece &piece) const {
@@ -295,13 +311,14 @@ void Client::no_session(int rc, uint32_t reason) {
 // The link is of no use any more.
 void Client::fail(int rc) {
     each([&](Piece &piece) {
-        end(piece, rc, DS_PACKET_OK, surely_unsent(piece) ? DS_NOT_EXECUTED : DS_UNKNOWN);
+        give_up(piece, rc, DS_PACKET_OK, surely_unsent(piece) ? DS_NOT_EXECUTED : DS_UNKNOWN);
     });
     no_session(rc, DS_PACKET_OK);
     plan_->give_up(rc);
 }
 
 void Client::abandon() {
+    each([&](Piece &piece) { wire_->given_up(piece); });
     pieces_.fill(std::nullopt);
     again_.clear();
     under_way_ = 0;

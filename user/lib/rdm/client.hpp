@@ -47,10 +47,12 @@ private:
     int send_late();
     void expire(uint64_t now);
     void end(Piece &piece, int status, uint32_t reason, uint32_t outcome);
+    void give_up(Piece &piece, int status, uint32_t reason, uint32_t outcome);
     void no_session(int rc, uint32_t reason);
     void fail(int rc);
     void abandon();
     bool surely_unsent(const Piece &piece) const;
+    uint32_t outcome_of(const Piece &piece, uint32_t reason) const;
     uint64_t wake_ns() const;
 
     template <class Visit>

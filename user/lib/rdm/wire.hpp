@@ -46,6 +46,12 @@ public:
     virtual void opened(uint64_t) {}
     virtual void forgotten(uint64_t) {}
 
+    /// Nobody waits for its answer any more, but some of its packets may be at the server.
+    virtual void given_up(const Piece &) {}
+
+    /// Does a change that comes again get the answer of then?
+    virtual bool remembered() const = 0;
+
     /// An end of the session is to be sent, if there is one.
     virtual bool closing(Piece &) { return false; }
 };

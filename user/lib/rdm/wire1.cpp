@@ -28,6 +28,7 @@ public:
     }
     Piece *take(Bytes &bytes, Pieces &pieces, ds_packet &reply) override;
     int late(bool &all) override;
+    bool remembered() const override { return false; }
 
 private:
     bool counted(uint64_t counter);

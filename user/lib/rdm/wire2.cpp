@@ -14,6 +14,14 @@ namespace {
 
 constexpr uint32_t head = sizeof(ds_packet2_header);
 
+// Should there be none, a chance one is as good against accidents: two clients that open
+// sessions have sessions of their own all the same.
+uint64_t random_number() {
+    uint64_t number;
+
+    return getrandom(&number, sizeof(number), 0) == sizeof(number) ? number : ds_mono_ns();
+}
+
 /// The place of the next packet in a message.
 constexpr size_t aligned(size_t size) {
     return (size + 7) & ~size_t{7};
@@ -38,6 +46,7 @@ public:
         all = false;
         return 0;
     }
+    bool remembered() const override { return true; }
     void opened(uint64_t session) override {
         session_ = session;
         seq_ = 0;
@@ -47,6 +56,7 @@ public:
         if (session_ == session)
             session_ = 0;
     }
+    void given_up(const Piece &piece) override;
     bool closing(Piece &piece) override;
 
 private:
@@ -66,6 +76,9 @@ private:
     Space space_;
     uint64_t session_ = 0;
     uint64_t seq_ = 0;
+    // READ and PING need no session; a server gives back what they have there.
+    uint64_t once_ = random_number();
+    const uint32_t first_tag_ = static_cast<uint32_t>(random_number() * Pieces().size());
     std::vector<uint8_t> packet_;
 };
 
@@ -107,17 +120,16 @@ Wire::Ready Wire2::ready(const Piece &piece, const Pieces &pieces) const {
 }
 
 void Wire2::name(Piece &piece, uint32_t tag) {
-    piece.ask.tag = tag;
+    piece.ask.tag = tag + first_tag_;
     piece.ask.tenant = space_.tenant;
     piece.ask.space = space_.number;
     if (piece.changes()) {
         piece.ask.session = session_;
         piece.ask.seq = ++seq_;
     } else if (piece.ask.op == DS_PACKET_OPEN) {
-        // Should there be no random number, a chance one is as good: others open sessions of
-        // their own all the same.
-        if (getrandom(&piece.ask.seq, sizeof(piece.ask.seq), 0) != sizeof(piece.ask.seq))
-            piece.ask.seq = ds_mono_ns();
+        piece.ask.seq = random_number();
+    } else if (piece.ask.op != DS_PACKET_CLOSE) {
+        piece.ask.session = once_++;
     }
 }
 
@@ -178,12 +190,13 @@ int Wire2::send(Piece &piece) {
     return put(piece, packet, packet.part);
 }
 
-// The tag names the piece; does the rest agree?
+// The tag names the piece; does the rest agree? The session is no other client's, and no earlier
+// one's: a reply that somebody has kept answers nothing. OPEN has its random number for that.
 bool Wire2::fits(const Piece &piece, const ds_packet &reply) {
     const ds_packet &ask = piece.ask;
 
     if (reply.op != ask.op || reply.space != ask.space || reply.tenant != ask.tenant ||
-        reply.seq != ask.seq)
+        reply.seq != ask.seq || (ask.op != DS_PACKET_OPEN && reply.session != ask.session))
         return false;
     if (ask.op != DS_PACKET_READ || reply.status)
         return true;
@@ -204,6 +217,14 @@ Piece *Wire2::take(Bytes &bytes, Pieces &pieces, ds_packet &reply) {
         return nullptr;
     auto &place = pieces[reply.tag % pieces.size()];
     return place && place->ask.tag == reply.tag && fits(*place, reply) ? &*place : nullptr;
+}
+
+// The next change has a number with which this one leaves the window: the server gives back the
+// room that it has for its parts, and does not make it any more. Those before it that still wait
+// for an answer keep the next one waiting, see ready().
+void Wire2::given_up(const Piece &piece) {
+    if (piece.changes() && piece.ask.session == session_)
+        seq_ = std::max<uint64_t>(seq_, piece.ask.seq + DS_PACKET_WINDOW - 1);
 }
 
 bool Wire2::closing(Piece &piece) {

@@ -109,7 +109,8 @@ void ds_rdm_close(struct ds_rdm *rdm);
  * @status: result: 0 or a negative errno
  * @reason: result: enum ds_packet_status, if it is the server that refused; else 0
  * @outcome: result: enum ds_outcome. DS_UNKNOWN: it may have happened, in part if it
- *	is a WRITE of more than 64 KiB; with @status 0 it was a WRITE that is not answered
+ *	is a WRITE of more than 64 KiB; with @status 0 it was a WRITE that is not answered;
+ *	with @reason the server has refused what was sent again, but perhaps not the first
  * @address: virtual; of an ALLOC the result
  * @length: bytes. READ and WRITE: any number but 0. PING: as many as a packet holds, may
  *	be 0. FREE: 0 or the length of the allocation. CAS and FETCH_ADD: 8
