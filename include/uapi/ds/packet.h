@@ -152,7 +152,8 @@ enum ds_packet_status {
  * @space: number of the space
  * @part: bytes of data in this packet; requests to READ: bytes that are wanted
  * @reserved2: 0
- * @session: from OPEN; needed by all that change something
+ * @session: from OPEN; needed by all that change something. READ and PING: any number,
+ *	which comes back in the reply
  * @seq: number of the change within the session, from 1, each used once; else 0
  * @address: virtual
  * @length: bytes of the whole range
