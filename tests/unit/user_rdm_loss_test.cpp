@@ -273,28 +273,20 @@ void outcomes_are_true(void **) {
     Client client(std::make_unique<NetworkLink>(server, 2, 1472, gale, 6), 60);
     std::vector<uint8_t> data(4000, 1);
     uint64_t executed = 0, unknown = 0, word = 0, address = 0;
-    auto one = [](uint32_t opcode, uint64_t at, uint64_t length, void *bytes) {
-        ds_rdm_request r{};
-        r.opcode = opcode;
-        r.address = at;
-        r.length = length;
-        r.data = bytes;
-        return r;
-    };
 
     client.use_wire2({.number = space_number, .tenant = tenant, .key = {}});
     while (!address) {
-        ds_rdm_request alloc = one(DS_PACKET_ALLOC, 0, 8192, nullptr);
+        ds_rdm_request alloc = request_of(DS_PACKET_ALLOC, 0, 8192, nullptr);
         if (client.execute({&alloc, 1}, 1) == 0)
             address = alloc.address;
     }
     for (int i = 0; i < 40; i++) {
         std::vector<ds_rdm_request> batch;
         for (int j = 0; j < 20; j++) {
-            batch.push_back(one(DS_PACKET_FETCH_ADD, address, 8, nullptr));
+            batch.push_back(request_of(DS_PACKET_FETCH_ADD, address, 8, nullptr));
             batch.back().operand = 1;
             if (j % 4 == 0)
-                batch.push_back(one(DS_PACKET_WRITE, address + 8, data.size(), data.data()));
+                batch.push_back(request_of(DS_PACKET_WRITE, address + 8, data.size(), data.data()));
         }
         client.execute(batch, 16);
         for (const ds_rdm_request &r : batch) {
@@ -304,7 +296,7 @@ void outcomes_are_true(void **) {
             unknown += r.outcome == DS_UNKNOWN;
         }
     }
-    ds_rdm_request read = one(DS_PACKET_READ, address, 8, &word);
+    ds_rdm_request read = request_of(DS_PACKET_READ, address, 8, &word);
     while (client.execute({&read, 1}, 1) != 0) {
     }
     uint64_t made = server.space.counters.ops[DS_PACKET_FETCH_ADD];

@@ -6,11 +6,14 @@
 #include <arpa/inet.h>
 #include <sys/socket.h>
 
+#include <array>
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <random>
 #include <thread>
 #include <vector>
@@ -19,6 +22,7 @@
 
 #include "fabric/clock.hpp"
 #include "fabric/fd.hpp"
+#include "rdm/client.hpp"
 #include "rdm/link.hpp"
 
 extern "C" {
@@ -36,6 +40,7 @@ using Deliver = std::function<void(const Packet &)>;
 constexpr uint32_t space_number = 5;
 constexpr uint32_t tenant = 9;
 constexpr uint64_t peer = 1;
+constexpr uint8_t key[DS_PACKET_KEY_LEN] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
 
 /// One space. Not thread safe.
 class Server {
@@ -297,6 +302,29 @@ inline ds_rdm_options options_for(const UdpServer &server, uint32_t wire = DS_RD
     o.tenant = wire == DS_RDM_WIRE_1 ? 0 : tenant;
     o.timeout_ms = 20'000;
     return o;
+}
+
+/// A client of version 2 by @p link.
+inline std::unique_ptr<ds::rdm::Client> client_on(std::unique_ptr<ds::rdm::Link> link,
+                                                  uint32_t timeout_ms,
+                                                  const uint8_t *with_key = nullptr) {
+    auto client = std::make_unique<ds::rdm::Client>(std::move(link), timeout_ms);
+    std::optional<std::array<uint8_t, DS_PACKET_KEY_LEN>> copy;
+
+    if (with_key)
+        memcpy(copy.emplace().data(), with_key, copy->size());
+    client->use_wire2({.number = space_number, .tenant = tenant, .key = copy});
+    return client;
+}
+
+inline ds_rdm_request request_of(uint32_t opcode, uint64_t address = 0, uint64_t length = 0,
+                                 void *data = nullptr) {
+    ds_rdm_request r{};
+    r.opcode = opcode;
+    r.address = address;
+    r.length = length;
+    r.data = data;
+    return r;
 }
 
 }  // namespace rdmtest
