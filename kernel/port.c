@@ -83,6 +83,14 @@ static void ds_port_refuse(struct ds_port *port, struct ds_conn *conn, u64 seq, 
 		ds_conn_close(conn, "the other host takes no answers");
 }
 
+/* A request that was received, and that nobody will answer. */
+static void ds_port_reset(struct ds_port *port, struct ds_port_request *request)
+{
+	ds_port_refuse(port, request->conn, request->seq, -ECONNRESET);
+	ds_conn_put(request->conn);
+	kfree(request);
+}
+
 /* The handler of ds_msg_bind(). */
 static int ds_port_arrived(void *ctx, const struct ds_msg *msg, void *reply, u32 *reply_length)
 {
@@ -197,9 +205,7 @@ void ds_port_close(struct ds_port *port)
 	}
 	xa_for_each(&port->pending, id, request) {
 		xa_erase(&port->pending, id);
-		ds_port_refuse(port, request->conn, request->seq, -ECONNRESET);
-		ds_conn_put(request->conn);
-		kfree(request);
+		ds_port_reset(port, request);
 	}
 	ds_port_put(port);
 }
@@ -228,7 +234,7 @@ static struct ds_port_msg *ds_port_take(struct ds_port *port, u32 *length)
 		if (m->length > room)
 			m = ERR_PTR(-EMSGSIZE);
 		else
-			list_del_init(&m->link);
+			list_del(&m->link);
 	}
 	mutex_unlock(&port->lock);
 	return m;
@@ -323,7 +329,7 @@ int ds_port_recv(struct ds_port *port, struct ds_ioc_msg_recv *arg)
 	long left = msecs_to_jiffies(arg->timeout_ms);
 	u32 length = arg->data_size;
 	struct ds_port_msg *m;
-	int err = 0;
+	int err;
 
 	/* Another receiver may be faster, then the wait goes on. */
 	do {
@@ -403,11 +409,8 @@ void ds_port_drop(struct ds_port *port, u64 cookie)
 {
 	struct ds_port_request *request = ds_port_unexpect(port, cookie);
 
-	if (!request)
-		return;
-	ds_port_refuse(port, request->conn, request->seq, -ECONNRESET);
-	ds_conn_put(request->conn);
-	kfree(request);
+	if (request)
+		ds_port_reset(port, request);
 }
 
 static int ds_port_request(struct ds_conn *conn, const void *data, struct ds_ioc_msg_send *arg)
