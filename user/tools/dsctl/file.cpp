@@ -168,7 +168,7 @@ NewFile::Place NewFile::place_of(const std::string &path) {
         return {path, false, {}};
     bool is_there = stat(path.c_str(), &old) == 0;
     // Opening it fails as well, and says why.
-    if (!is_there && errno != ENOENT)
+    if (!is_there && (errno != ENOENT || path.empty()))
         return {path, false, {}};
     std::string end = end_of_links(path);
     if (!is_there)
@@ -188,8 +188,10 @@ NewFile::Draft::Draft(const Place &place, const std::string &name) {
     // What has the name already, a link too, is not ours to write to or to remove; so no signal may
     // come between the making of the draft and the word that it is one.
     Blocked blocked;
+    // In the same folder; the file's own name may leave no room for another end.
+    auto folder = std::filesystem::path(place.path).parent_path();
     for (int i = 0; fd_ < 0; i++) {
-        path_ = place.path + format(".%d.%d.tmp", getpid(), i);
+        path_ = folder / format(".dsctl.%d.%d.tmp", getpid(), i);
         fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
         if (fd_ < 0 && errno != EEXIST)
             throw file_error("make", name);
