@@ -305,6 +305,15 @@ void lives_and_ends(void **) {
     }
 }
 
+// The last request may be no access: it ends when it comes.
+void an_end_is_the_last_request(void **) {
+    assert_int_equal(run(script({{0, 'r'}, {0, 'r'}}), simple()).virtual_ns, 1502);
+    for (char what : {'c', 'f'}) {
+        Trace trace = script({{0, 'r'}, {0, 'r'}, {1, 'r'}, {1, 'r'}, {1, 'r'}, {2, what}});
+        assert_int_equal(run(trace, simple()).virtual_ns, 5000);
+    }
+}
+
 // ---- Counts
 
 void counts_agree(void **) {
@@ -574,6 +583,7 @@ int main() {
         cmocka_unit_test(three_tiers),
         cmocka_unit_test(one_at_a_time),
         cmocka_unit_test(lives_and_ends),
+        cmocka_unit_test(an_end_is_the_last_request),
         cmocka_unit_test(counts_agree),
         cmocka_unit_test(bursts_are_not_waited_for),
         cmocka_unit_test(events_are_counted),

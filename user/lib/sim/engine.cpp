@@ -148,6 +148,7 @@ void Engine::begin_objects() {
             end(request.id, now);
         else
             token_of(request.id);
+        result_.virtual_ns = std::max(result_.virtual_ns, now);
         arrivals_.done(now);
         return;
     }
