@@ -331,6 +331,25 @@ void no_parameter_is_impossible(void **) {
     assert_true(fit_nic(curve_of(nic)).unseen.empty());
 }
 
+// Rates counted in another unit are of the same NIC.
+void the_unit_does_not_matter(void **) {
+    const std::vector<NicPoint> points = {{1, 0.5},  {2, 0.9},  {4, 1.5},   {8, 1.5},   {16, 1.5},
+                                          {32, 1.4}, {64, 1.2}, {128, 1.0}, {256, 0.7}, {512, 0.6}};
+    NicFit fit = fit_nic(points);
+
+    for (double unit : {1e-3, 20.0, 1e3}) {
+        std::vector<NicPoint> others = points;
+        for (NicPoint &point : others)
+            point.mpps *= unit;
+        NicFit other = fit_nic(others);
+        assert_true(near(other.mean_error, fit.mean_error, 0.02));
+        assert_true(near(other.model.line_mpps, unit * fit.model.line_mpps, 0.01));
+        assert_true(near(knee(other.model).value(), knee(fit.model).value(), 0.05));
+        assert_true(near(knee(with_tokens(other.model)).value(),
+                         knee(with_tokens(fit.model)).value(), 0.05));
+    }
+}
+
 void the_measured_curve(void **) {
     const char *folder = getenv("DS_TRACES");
     std::ifstream file(std::string(folder ? folder : ".") + "/nic_qp_cliff.csv");
@@ -372,6 +391,7 @@ int main() {
         cmocka_unit_test(errors_are_of_the_points),
         cmocka_unit_test(a_curve_without_a_cliff),
         cmocka_unit_test(no_parameter_is_impossible),
+        cmocka_unit_test(the_unit_does_not_matter),
         cmocka_unit_test(the_measured_curve),
     };
 

@@ -124,12 +124,14 @@ double mean_error(const NicModel &model, const std::vector<NicPoint> &points) {
 }
 
 /// Where to start: the caches' entries at pairs of places among the measured numbers of QPs, the
-/// smaller one for contexts, and the first drop a fifth of the last.
+/// smaller one for contexts, and the first drop a fifth of the last. All of it goes with the rates,
+/// so that the fit is the same whatever they are counted in.
 std::vector<Point> starts(const std::vector<NicPoint> &points) {
     constexpr int places = 7;
     double top = std::ranges::max(points, {}, &NicPoint::mpps).mpps;
-    double drop_ns = 1000 / points.back().mpps - 1000 / top;
-    double parallel = std::max(1.0, context_miss_ns / std::max(drop_ns / 5, 1.0));
+    double read_ns = 1000 / top;
+    double drop_ns = std::max(1000 / points.back().mpps - read_ns, 1e-3 * read_ns);
+    double parallel = 5 * context_miss_ns / drop_ns;
     auto place = [&](int i) {
         double least = std::log(std::max(points.front().qps, 8u));
         double span = std::log(std::max(points.back().qps, 16u)) - least;
@@ -139,10 +141,10 @@ std::vector<Point> starts(const std::vector<NicPoint> &points) {
 
     for (int first = 0; first < places; first++)
         for (int second = first + 1; second < places; second++)
-            list.push_back(
-                {std::log(top), std::log(1000.0 * points.front().qps / points.front().mpps),
-                 std::log(0.95 * 1000 * parallel / top), std::log(parallel), place(first),
-                 place(second), std::log(std::max(drop_ns, 1.0) * parallel)});
+            list.push_back({std::log(top),
+                            std::log(1000.0 * points.front().qps / points.front().mpps),
+                            std::log(0.95 * read_ns * parallel), std::log(parallel), place(first),
+                            place(second), std::log(5 * context_miss_ns)});
     return list;
 }
 

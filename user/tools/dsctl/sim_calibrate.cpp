@@ -97,7 +97,7 @@ void print_csv(Call &call, const NicFit &fit) {
     call.out.line("qps,measured_mpps,model_mpps,error");
     for (const NicFit::Error &point : fit.errors)
         call.out.line(
-            format("%u,%.6f,%.6f,%.6f", point.qps, point.measured, point.model, point.relative));
+            format("%u,%.9g,%.9g,%.6f", point.qps, point.measured, point.model, point.relative));
 }
 
 std::string text_of(const NicCache &cache) {
