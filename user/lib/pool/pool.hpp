@@ -42,9 +42,9 @@ public:
     static int format(ds_space *space);
 
     /// Joins it, with all rights on @p space, which has to stay open as long as the
-    /// pool. -ENOENT: not formatted; -EOPNOTSUPP: of a newer version, or the backend
-    /// cannot; -EUSERS: as many clients as can be; -EBUSY: the fabric has joined one
-    /// already; -EACCES.
+    /// pool. -ENOENT: not formatted; -EINVAL: something else, or a pool of other servers;
+    /// -EOPNOTSUPP: of a newer version, or the backend cannot; -EUSERS: as many clients as can
+    /// be; -EBUSY: the fabric has joined one already; -EACCES.
     static int join(ds_space *space, std::unique_ptr<Pool> &pool);
 
     Pool(const Pool &) = delete;

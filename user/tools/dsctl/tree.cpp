@@ -26,6 +26,8 @@ std::string reason_of(int rc) {
         return "it is there already";
     case -EBADMSG:
         return "a node is damaged";
+    case -EINVAL:
+        return other_pool;
     case -ENOSPC:
         return "the pool is full";
     case -ENOTEMPTY:
@@ -48,6 +50,8 @@ std::string remedy_of(int rc, uint32_t id) {
             "name the damage with 'dsctl tree check --tree %u'; load the keys into "
             "another tree",
             id);
+    case -EINVAL:
+        return other_pool_remedy;
     case -ENOSPC:
         return "make a space of larger or more servers, and load the keys there";
     case -ENOTEMPTY:

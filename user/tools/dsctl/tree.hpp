@@ -15,6 +15,11 @@
 
 namespace dsctl {
 
+// What -EINVAL says, as numbers and options are looked at before the library is asked.
+inline constexpr const char *other_pool = "the space holds no pool of its servers";
+inline constexpr const char *other_pool_remedy =
+    "attach all servers of the pool, in their order and size, or use a space that is all zeros";
+
 // The errors of ds/tree.h in words, with the servers that do not answer; what is what
 // was tried, as "get of key 5".
 Error tree_error(const Remote &remote, int rc, uint32_t id, const std::string &what);

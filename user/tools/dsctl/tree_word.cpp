@@ -71,6 +71,8 @@ Exit tree_show(Call &call) {
     if (count == -ENOENT)
         throw from_errno("TRE", ENOENT, "the space holds no pool of trees",
                          "make the first tree with 'dsctl tree create 1'");
+    if (count == -EINVAL)
+        throw from_errno("TRE", EINVAL, other_pool, other_pool_remedy);
     if (count < 0) {
         Error error =
             from_errno("TRE", -count, "cannot list the trees: " + clause(ds_strerror(count)));

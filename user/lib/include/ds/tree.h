@@ -46,8 +46,9 @@ struct ds_tree;
  * @id: number of the tree, 1 to DS_TREE_MAX_ID
  *
  * Return: 0, or -EEXIST: there is one; -EBUSY: the space is an object store's;
- * -ENOENT: it holds something else; -EINVAL: @id; -EACCES: a right is missing;
- * -ENOSPC: the pool is full; -EUSERS: it has as many clients as it can have.
+ * -ENOENT: it holds something else; -EINVAL: @id, or it holds something else, such as a pool
+ * of other servers; -EACCES: a right is missing; -ENOSPC: the pool is full; -EUSERS: it has
+ * as many clients as it can have.
  */
 int ds_tree_create(struct ds_space *space, uint32_t id);
 
@@ -72,8 +73,9 @@ struct ds_tree_info {
  * @space: the pool, opened with all rights: the caller becomes a client of it
  * @infos: array of DS_TREE_MAX_ID, filled from the start, by number
  *
- * Return: their number, or -ENOENT: the space holds no pool; -EACCES: a right is
- * missing; -EUSERS: the pool has as many clients as it can have.
+ * Return: their number, or -ENOENT: the space holds no pool; -EINVAL: it holds something else,
+ * such as a pool of other servers; -EACCES: a right is missing; -EUSERS: the pool has as many
+ * clients as it can have.
  */
 int ds_tree_list(struct ds_space *space, struct ds_tree_info *infos);
 
@@ -109,9 +111,9 @@ struct ds_tree_options {
  * @tree: result, for ds_tree_close()
  *
  * Return: 0, or -ENOENT: no such tree, or no pool; -EACCES: @space lacks a right;
- * -EINVAL: @id or a field of @options; -E2BIG: @options has fields that this library
- * does not know; -EOPNOTSUPP: its format is newer than this library; -EUSERS: the pool
- * has as many clients as it can have.
+ * -EINVAL: @id, a field of @options, or @space holds something else, such as a pool of other
+ * servers; -E2BIG: @options has fields that this library does not know; -EOPNOTSUPP: its
+ * format is newer than this library; -EUSERS: the pool has as many clients as it can have.
  */
 int ds_tree_open(struct ds_space *space, uint32_t id, const struct ds_tree_options *options,
                  struct ds_tree **tree);
