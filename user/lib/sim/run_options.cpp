@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a run may be given.
 #include <algorithm>
+#include <array>
 #include <cerrno>
-#include <sstream>
+#include <charconv>
 #include <vector>
 
 #include "sim/bandwidth_server.hpp"
@@ -54,7 +55,10 @@ void in_range(std::string_view what, uint64_t value, uint64_t least, uint64_t mo
 
 // Also what is no number at all.
 void in_range(std::string_view what, double value, double least, double most) {
-    auto text = [](double number) { return (std::ostringstream() << number).str(); };
+    auto text = [](double number) {
+        std::array<char, 32> digits;  // as many as tell it from all others
+        return std::string(digits.begin(), std::to_chars(digits.begin(), digits.end(), number).ptr);
+    };
 
     if (!(value >= least && value <= most))
         throw wrong(std::string(what) + " cannot be " + text(value) + ".",
