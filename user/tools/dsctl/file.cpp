@@ -139,6 +139,12 @@ std::string contents_of(const std::string &path) {
         text.resize(before + read_at_once);
         got = file.read(text.data() + before, read_at_once);
         text.resize(before + got);
+        // Of what has no end, such as /dev/zero, there would be no memory for all.
+        if (size_t zero = text.find('\0', before); zero != text.npos)
+            throw from_errno("FIL", EBADMSG,
+                             format("'%s' is no text: byte %zu of it is 0", path.c_str(), zero),
+                             "name a file of text")
+                .with("file", path);
     } while (got > 0);
     if (text.starts_with(byte_order_mark))
         text.erase(0, byte_order_mark.size());

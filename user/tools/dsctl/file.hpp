@@ -48,7 +48,8 @@ private:
     bool owned_;
 };
 
-// All that is in a file of text, but for a byte order mark that it may begin with.
+// All that is in a file of text, but for a byte order mark that it may begin with. What has a byte
+// of 0 is none, and refused.
 std::string contents_of(const std::string &path);
 
 // The file to be written: complete or absent, never half, also if a signal but SIGKILL ends dsctl.
