@@ -90,7 +90,7 @@ inline std::map<std::string, uint64_t> events_of(const Trace &trace, const RunOp
         counts[event]++;
         if (size_t at = line.find("\"to\":"); at != line.npos)
             to = line[at + 5];
-        if (to && !has("expand abort expire threshold", event)) {
+        if (to && !has("expand abort expire free threshold", event)) {
             counts[std::string("to ") + to]++;
             counts[std::string(event) + " to " + to]++;
         }

@@ -5,7 +5,6 @@
 #include <cerrno>
 #include <functional>
 #include <map>
-#include <span>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -375,70 +374,6 @@ void bursts_are_not_waited_for(void **) {
     assert_true(waits < all / 10);
 }
 
-void events_are_counted(void **) {
-    Trace trace = generate(
-        {.kind = "phases", .requests = 200'000, .objects = 300, .writes = 0.5, .seed = seed});
-    for (const char *policy : {"default", "adaptive-001"}) {
-        RunOptions options;
-        options.l1 = 200;
-        options.policy = policy;
-        if (options.policy == "adaptive-001")
-            options.set("PROMOTE_TO_L1_THRESHOLD", 64);  // from which it comes down
-        std::string text;
-        EventLog log(to(text));
-        RunResult r = run(trace, options, &log);
-        log.finish();
-
-        std::map<std::string, uint64_t> counts;
-        std::istringstream lines(text);
-        uint64_t last = 0;
-        for (std::string line; std::getline(lines, line);) {
-            uint64_t time = 0;
-            char event[20], rest[100];
-            assert_int_equal(sscanf(line.c_str(), "{\"t_ns\":%lu,\"event\":\"%19[a-z]\",%99s",
-                                    &time, event, rest),
-                             3);
-            assert_true(time >= last);
-            last = time;
-            counts[event]++;
-        }
-        assert_int_equal(counts["promote"] + counts["evict"] + counts["demote"],
-                         r.moved[1] + r.moved[2] + r.moved[3]);
-        assert_true(counts["promote"] >= r.moved[1]);
-        assert_int_equal(counts["abort"], r.aborts);
-        assert_int_equal(counts["threshold"], r.threshold_changes);
-        assert_true(counts["expand"] > 0);
-        assert_true(numbers(r) == numbers(run(trace, options)));
-        if (options.policy == "adaptive-001")
-            assert_true(r.threshold_changes > 0 && counts["demote"] > 0);
-        else
-            assert_int_equal(r.threshold_changes + counts["demote"], 0);
-    }
-}
-
-/// Wherever the engine is then, it goes no further, and nothing of it is left.
-void a_log_that_cannot_be_written(void **) {
-    Trace trace = zipf(3000, 200'000, 0.2);
-
-    for (auto [handlers, batch] : {std::pair(0, 0), {0, 16}, {2, 0}}) {
-        RunOptions options;
-        options.l1 = 100;
-        if (handlers)
-            options.handlers = handlers;
-        if (batch)
-            options.set("PREFETCH_BATCH_THRESHOLD", static_cast<uint64_t>(batch));
-        std::atomic<uint64_t> begun = 0;
-        int writes = 0;
-        EventLog log([&](std::span<const std::byte>) {
-            if (++writes == 2)
-                throw ds::Failure(ds::Error::from(ENOSPC));
-        });
-        assert_int_equal(error_of([&] { run(trace, options, &log, &begun); }).code, ENOSPC);
-        assert_int_equal(writes, 2);
-        assert_true(begun < trace.requests.size() / 2);
-    }
-}
-
 void parameters_are_heeded(void **) {
     Trace trace = zipf(1000, 100'000);
     RunOptions options;
@@ -586,8 +521,6 @@ int main() {
         cmocka_unit_test(an_end_is_the_last_request),
         cmocka_unit_test(counts_agree),
         cmocka_unit_test(bursts_are_not_waited_for),
-        cmocka_unit_test(events_are_counted),
-        cmocka_unit_test(a_log_that_cannot_be_written),
         cmocka_unit_test(parameters_are_heeded),
         cmocka_unit_test(classes_keep_to_their_tiers),
         cmocka_unit_test(shares_of_classes),
