@@ -288,6 +288,22 @@ void a_load_writes_many_nodes_a_round_trip(void **) {
     assert_int_equal(check().unfinished, 0);
 }
 
+// Of no entries and of one, too; the tree has a single leaf.
+void a_load_is_for_an_empty_tree(void **) {
+    const ds_tree_entry entries[2] = {{5, 6}, {7, 8}};
+    uint64_t value;
+    assert_int_equal(ds_tree_load(tree, nullptr, 0), 0);
+    assert_int_equal(ds_tree_load(tree, entries, 1), 0);
+    assert_int_equal(ds_tree_get(tree, 5, &value), 0);
+    assert_int_equal(value, 6);
+    for (size_t n : {0, 1, 2}) {
+        assert_int_equal(ds_tree_load(tree, entries, n), -ENOTEMPTY);
+        assert_int_equal(ds_tree_load(tree, entries + 1, n / 2), -ENOTEMPTY);
+    }
+    assert_int_equal(check().keys, 1);
+    assert_int_equal(check().locked, 0);
+}
+
 // ---- Damage ----
 
 void a_damaged_node_is_named_and_never_returned(void **) {
@@ -398,6 +414,7 @@ int main() {
         TEST(who_opens_waits_for_who_closes),
         TEST(a_split_costs_what_it_must),
         TEST(a_load_writes_many_nodes_a_round_trip),
+        TEST(a_load_is_for_an_empty_tree),
         cmocka_unit_test_setup_teardown(a_full_pool_says_so_and_its_space_comes_back, setup_one,
                                         teardown),
         TEST(a_damaged_node_is_named_and_never_returned),

@@ -238,6 +238,8 @@ private:
                           std::span<int> status);
     Task<int> scan_batch(Scan &scan, bool fresh);
 
+    Task<int> lock_empty(Locked &leaf);
+    Task<int> load_one(const ds_tree_entry *entry);
     // load.cpp
     struct Loading;
     Task<int> load_level(Loading &loading, unsigned level, std::span<const ds_tree_entry> entries,
