@@ -313,6 +313,34 @@ void a_split_that_cannot_be_finished_is_finished_later(void **) {
     faults->on_op = [&](const ds_op &op) -> std::optional<End> {
         if (op.opcode == DS_OP_CAS && op.addr == 0x10000400)
             return End{-EREMOTEIO, DS_NOT_EXECUTED, false};
+// A client is stopped in the middle of an operation, with a lock in its hand. To fence it may
+// take longer than a call may last, and others wait for what the caller holds.
+void who_fences_waits_less_than_a_lease(void **) {
+    constexpr uint64_t ms = 1'000'000;
+    Other other;
+    other.open(5000);
+    put(0, 100);
+    const auto theirs = ds::btree::LockWord::make(ds::btree::LockWord::change, 2, 1, 9);
+    assert_int_equal(ds_cas(space, leaf_of(50), 0, theirs.word, 0, nullptr), 0);
+    ds_tree *quick = open_tree(1, 0, 300);
+    int fences = 0;
+    faults->hurry = true;
+    faults->on_fence = [&](uint64_t deadline) {
+        fences++;
+        assert_true(deadline < faults->now_ns() + 20 * ms);
+        faults->sleep_until(deadline);
+        return -ETIMEDOUT;
+    };
+    const uint64_t start = faults->now_ns();
+    assert_int_equal(ds_tree_update(quick, 50, 1), -ETIMEDOUT);
+    assert_in_range(faults->now_ns() - start, 300 * ms, 500 * ms);
+    assert_true(fences > 1);
+    faults->on_fence = nullptr;
+    faults->hurry = false;
+    assert_int_equal(ds_tree_update(quick, 50, 1), 0);
+    ds_tree_close(quick);
+}
+
         return std::nullopt;
     };
     put(5, 215);
@@ -468,3 +496,4 @@ int main() {
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
+        TEST(who_fences_waits_less_than_a_lease),

@@ -82,15 +82,19 @@ Task<int> Tree::read_node(Pointer at, Room &room) {
     }
 }
 
-// 1: the holder is gone and the lock may be taken from @p word; 0: not now.
-int Tree::may_take_over(LockWord word, uint64_t since) {
+// 1: the holder is gone and the lock may be taken from @p word; 0: not now. He is waited for
+// less than a lease at a time, as others may wait for what this client holds.
+int Tree::may_take_over(LockWord word, uint64_t since, uint64_t end) {
     if (client_->is_abandoned(word))
         return 1;
     if (!word.held() || client_->made(word))  // ours: an operation that has not ended
         return 0;
-    if (driver_.now() - since < options_.lease_ns)
+    const uint64_t now = driver_.now();
+    if (now - since < options_.lease_ns || now >= end)
         return 0;
-    int rc = pool_.fence({word.client(), word.incarnation()});
+    const uint64_t patience = std::min(end - now, options_.lease_ns / 2);
+    int rc = pool_.fence({word.client(), word.incarnation()},
+                         static_cast<uint32_t>(patience / (1000 * us) + 1));
     return rc == 0 ? 1 : rc == -EBUSY || rc == -ETIMEDOUT ? 0 : rc;
 }
 
@@ -136,7 +140,7 @@ Task<int> Tree::lock(Pointer at, Locked &locked) {
         uint64_t since = sights_.see(locked.addr, LockWord{cas.value}, driver_.now());
         if (driver_.now() >= end)
             co_return -ETIMEDOUT;
-        int may = may_take_over(LockWord{cas.value}, since);
+        int may = may_take_over(LockWord{cas.value}, since, end);
         if (may < 0)
             co_return may;
         before.word = may ? cas.value : 0;

@@ -199,7 +199,7 @@ private:
     Task<int> lock(Pointer at, Locked &locked);
     Task<int> own(Locked &locked, bool was_read, bool taken_over);
     Task<int> repair(Locked &locked);
-    int may_take_over(LockWord word, uint64_t since);
+    int may_take_over(LockWord word, uint64_t since, uint64_t end);
     Task<int> commit(Locked &locked, Io &io);
     Task<int> unlock(Locked &locked);
     void abandon(const Locked &locked) noexcept;

@@ -73,10 +73,10 @@ public:
 
     /// When it returns 0, no operation of @p owner is under way or will ever be. Its
     /// extents are given back and its number can be claimed, now or, if a server
-    /// does not answer, by who fences or joins later. -ETIMEDOUT: an operation of
-    /// it has been under way for ten seconds, or a server has not answered; try again.
-    /// -ENOTCONN: a server of the space is not connected, so nobody can tell. -EINVAL. Any thread.
-    int fence(Owner owner);
+    /// does not answer, by who fences or joins later. -ETIMEDOUT: an operation of it has been
+    /// under way for @p timeout_ms, or a server has not answered; try again. -ENOTCONN: a
+    /// server of the space is not connected, so nobody can tell. -EINVAL. Any thread.
+    int fence(Owner owner, uint32_t timeout_ms = 10'000);
 
     /// 1: the process of @p owner is gone, or it has left. 0: it is there, or nobody
     /// knows. Any thread.
