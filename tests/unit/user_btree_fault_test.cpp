@@ -171,6 +171,31 @@ void a_lock_that_was_left_is_given_back(void **) {
     ds_tree_close(quick);
 }
 
+// The tree that left it is closed, and another one of the same program works on elsewhere.
+void a_lock_that_a_closed_tree_left_is_given_back(void **) {
+    put(0, 2000);
+    ds_tree *quick = open_tree(1, 0, 300);
+    const uint64_t leaf = leaf_of(50);
+    bool locked = false;
+    faults->hurry = true;
+    faults->on_op = [&](const ds_op &op) -> std::optional<End> {
+        if (op.opcode == DS_OP_CAS && !locked)
+            return locked = true, std::nullopt;
+        if (!locked)
+            return std::nullopt;
+        return End{-ENOTCONN, DS_NOT_EXECUTED, false};
+    };
+    assert_int_equal(ds_tree_update(quick, 50, 3), -ENOTCONN);
+    ds_tree_close(quick);
+    faults->on_op = nullptr;
+    faults->hurry = false;
+    ds_result word;
+    for (uint64_t key = 1000; key < 1500; key += 10)
+        assert_int_equal(ds_tree_update(tree, key, key), 0);
+    assert_int_equal(ds_fetch_add(space, leaf, 0, 0, &word), 0);
+    assert_int_equal(word.value, 0);
+}
+
 // 40 splits hold 40 of the 64 rooms of a buffer, and each wants two more.
 void without_a_buffer_no_lock_stays_for_ever(void **) {
     constexpr uint64_t leaves = 40, keys = 420 * leaves;
@@ -288,31 +313,6 @@ void a_lease_may_be_longer_than_a_call(void **) {
     ds_tree_close(quick);
 }
 
-void a_change_of_which_nobody_knows_is_reported_so(void **) {
-    put(0, 100);
-    ds_tree *quick = open_tree(1, 0, 30);
-    int cas = 0;
-    faults->on_op = [&](const ds_op &op) -> std::optional<End> {
-        cas += op.opcode == DS_OP_CAS;
-        if (is_atomic(op) && cas > 1)
-            return End{-ENOTCONN, DS_UNKNOWN, op.opcode == DS_OP_CAS};
-        return std::nullopt;
-    };
-    assert_int_equal(outcome_of_a_failed_update(quick), DS_UNKNOWN);
-    faults->on_op = nullptr;
-    uint64_t value;
-    assert_int_equal(ds_tree_get(tree, 50, &value), 0);
-    assert_int_equal(value, 3);
-    ds_tree_close(quick);
-}
-
-// Without a node for the level above a put succeeds, and others find the key.
-void a_split_that_cannot_be_finished_is_finished_later(void **) {
-    put(0, 420);
-    // The root word cannot be changed for now.
-    faults->on_op = [&](const ds_op &op) -> std::optional<End> {
-        if (op.opcode == DS_OP_CAS && op.addr == 0x10000400)
-            return End{-EREMOTEIO, DS_NOT_EXECUTED, false};
 // A client is stopped in the middle of an operation, with a lock in its hand. To fence it may
 // take longer than a call may last, and others wait for what the caller holds.
 void who_fences_waits_less_than_a_lease(void **) {
@@ -341,6 +341,31 @@ void who_fences_waits_less_than_a_lease(void **) {
     ds_tree_close(quick);
 }
 
+void a_change_of_which_nobody_knows_is_reported_so(void **) {
+    put(0, 100);
+    ds_tree *quick = open_tree(1, 0, 30);
+    int cas = 0;
+    faults->on_op = [&](const ds_op &op) -> std::optional<End> {
+        cas += op.opcode == DS_OP_CAS;
+        if (is_atomic(op) && cas > 1)
+            return End{-ENOTCONN, DS_UNKNOWN, op.opcode == DS_OP_CAS};
+        return std::nullopt;
+    };
+    assert_int_equal(outcome_of_a_failed_update(quick), DS_UNKNOWN);
+    faults->on_op = nullptr;
+    uint64_t value;
+    assert_int_equal(ds_tree_get(tree, 50, &value), 0);
+    assert_int_equal(value, 3);
+    ds_tree_close(quick);
+}
+
+// Without a node for the level above a put succeeds, and others find the key.
+void a_split_that_cannot_be_finished_is_finished_later(void **) {
+    put(0, 420);
+    // The root word cannot be changed for now.
+    faults->on_op = [&](const ds_op &op) -> std::optional<End> {
+        if (op.opcode == DS_OP_CAS && op.addr == 0x10000400)
+            return End{-EREMOTEIO, DS_NOT_EXECUTED, false};
         return std::nullopt;
     };
     put(5, 215);
@@ -482,11 +507,13 @@ int main() {
         TEST(a_lock_that_could_not_be_given_back_is_taken_up_again),
         TEST(no_lock_is_held_while_the_pool_takes_an_extent),
         TEST(a_lock_that_was_left_is_given_back),
+        TEST(a_lock_that_a_closed_tree_left_is_given_back),
         TEST(without_a_buffer_no_lock_stays_for_ever),
         TEST(a_repair_that_cannot_read_is_done_by_the_next),
         TEST(a_repair_that_cannot_write_is_done_by_the_next),
         TEST(a_lock_of_a_wrong_node_that_stays_is_an_error),
         TEST(a_lease_may_be_longer_than_a_call),
+        TEST(who_fences_waits_less_than_a_lease),
         TEST(a_change_of_which_nobody_knows_is_reported_so),
         TEST(a_split_that_cannot_be_finished_is_finished_later),
         TEST(a_scan_reads_each_leaf_once),
@@ -496,4 +523,3 @@ int main() {
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
-        TEST(who_fences_waits_less_than_a_lease),

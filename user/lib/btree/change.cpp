@@ -25,7 +25,7 @@ Task<void> Tree::run(ds_tree_op &op) {
         op.status = co_await get(op);
     else
         op.status = co_await change(op);
-    if (!behind_.empty() || !left_.empty())
+    if (!behind_.empty() || !left_.empty() || client_->has_lefts())
         co_await help();
 }
 

@@ -212,7 +212,7 @@ private:
 
     ds_space *space_;
     uint32_t timeout_ms_;
-    std::deque<std::coroutine_handle<>> ready_;
+    std::vector<std::coroutine_handle<>> ready_;  // has room for all tasks: ~Turn() fills it
     std::vector<Io *> sending_;
     std::multimap<uint64_t, std::coroutine_handle<>> pausing_;  // by time, ns
     std::unordered_map<uint64_t, std::deque<std::coroutine_handle<>>> turns_;

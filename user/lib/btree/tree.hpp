@@ -16,8 +16,8 @@
 
 #include <cstdint>
 #include <deque>
+#include <list>
 #include <memory>
-#include <new>
 #include <optional>
 #include <set>
 #include <span>
@@ -64,6 +64,9 @@ struct Scan {
 class Tree {
 public:
     Tree(std::shared_ptr<Client> client, uint16_t id, const Options &options);
+    Tree(const Tree &) = delete;
+    Tree &operator=(const Tree &) = delete;
+    ~Tree() { client_->leave(std::move(left_)); }
 
     Driver &driver() { return driver_; }
     const Counters &counters() const { return driver_.counters; }
@@ -97,6 +100,7 @@ private:
         void let_go() {
             if (std::exchange(held, false))
                 tree.abandon(*this);
+            tree.client_->done_with(std::exchange(word, {}));
             turn = Driver::Turn();
         }
         Node &node() const { return room.node(); }
@@ -106,6 +110,7 @@ private:
         uint64_t addr = 0;
         LockWord word;
         bool held = false;  // the word is in the node, or may be
+        std::list<Left> left;  // one, for abandon(): that takes no memory
         Driver::Turn turn;
         Room room;
         bool doubtful = false;  // a change of it may have happened, or not
@@ -118,11 +123,8 @@ private:
         Spare(const Spare &) = delete;
         Spare &operator=(const Spare &) = delete;
         ~Spare() {
-            try {
-                if (has())
-                    pool_.free_node(level_, place);
-            } catch (const std::bad_alloc &) {  // free again when its extent is
-            }
+            if (has())
+                pool_.free_node(level_, place);
         }
 
         bool has() const { return place.addr; }
@@ -145,12 +147,6 @@ private:
             return std::tie(level, separator, pointer) <
                    std::tie(other.level, other.separator, other.pointer);
         }
-    };
-    /// A lock that was not given back, and what answers() of its server was then.
-    struct Left {
-        Pointer at;
-        LockWord word;
-        uint64_t answers;
     };
     /// How long something has been seen as it is.
     struct Sight {
@@ -202,7 +198,7 @@ private:
     int may_take_over(LockWord word, uint64_t since, uint64_t end);
     Task<int> commit(Locked &locked, Io &io);
     Task<int> unlock(Locked &locked);
-    void abandon(const Locked &locked) noexcept;
+    void abandon(Locked &locked) noexcept;
     Task<void> give_back();
     Task<int> holds(const Locked &locked);
     Task<int> move_right(Locked &locked);
@@ -238,12 +234,12 @@ private:
                           std::span<int> status);
     Task<int> scan_batch(Scan &scan, bool fresh);
 
-    Task<int> lock_empty(Locked &leaf);
-    Task<int> load_one(const ds_tree_entry *entry);
     // load.cpp
     struct Loading;
     Task<int> load_level(Loading &loading, unsigned level, std::span<const ds_tree_entry> entries,
                          std::vector<Child> &made);
+    Task<int> lock_empty(Locked &leaf);
+    Task<int> load_one(const ds_tree_entry *entry);
     Task<int> link(Loading &loading, const ds_tree_entry &first, const Child &second);
     Task<int> link_above(Pointer old, Pointer root, std::span<const Child> leaves);
 
@@ -264,7 +260,7 @@ private:
     uint64_t damaged_ = 0;
     std::set<Behind> behind_;
     Sights sights_;
-    std::vector<Left> left_;
+    std::list<Left> left_;
 };
 
 }  // namespace ds::btree

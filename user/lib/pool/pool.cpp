@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <new>
 
 #include "abi/errors.hpp"
 #include "fabric/engine.hpp"
@@ -240,9 +241,12 @@ bool Pool::node_at_hand(unsigned height, NodeAddress &node) {
     return true;
 }
 
-void Pool::free_node(unsigned height, NodeAddress node) {
+void Pool::free_node(unsigned height, NodeAddress node) noexcept {
     std::lock_guard guard(lock_);
-    regions_[region_for(height)].spare.push_back(node);
+    try {
+        regions_[region_for(height)].spare.push_back(node);
+    } catch (const std::bad_alloc &) {
+    }
 }
 
 int Pool::fence(Owner owner, uint32_t timeout_ms) {

@@ -68,8 +68,9 @@ public:
     /// The same if it needs no access to a server and no wait: else false. Any thread.
     bool node_at_hand(unsigned height, NodeAddress &node);
 
-    /// Takes back a node that nothing was ever linked to.
-    void free_node(unsigned height, NodeAddress node);
+    /// Takes back a node that nothing was ever linked to. If there is no memory to remember it,
+    /// it is free again when its extent is.
+    void free_node(unsigned height, NodeAddress node) noexcept;
 
     /// When it returns 0, no operation of @p owner is under way or will ever be. Its
     /// extents are given back and its number can be claimed, now or, if a server
