@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Trees on the local fabric, in one process: servers that do not answer, and operations
 // of which the fabric does not know whether they happened.
+#include <set>
+
 #include "btree/word.hpp"
 #include "user_btree.hpp"
 
@@ -120,6 +122,48 @@ void a_lock_that_could_not_be_given_back_is_taken_up_again(void **) {
     assert_int_equal(ds_tree_update(tree, 50, 4), 0);  // by another tree of this client
     assert_int_equal(check().locked, 0);
     ds_tree_close(quick);
+}
+
+// The WRITE of a new node was given up and comes late. Nobody has the node for something else
+// then.
+void a_node_that_may_be_written_late_is_not_used(void **) {
+    constexpr uint64_t new_node = ds::btree::node_size - ds::btree::lock_size;
+    std::vector<ds_tree_entry> entries(200);
+    for (uint64_t i = 0; i < entries.size(); i++)
+        entries[i] = {i, i};
+    std::set<uint64_t> late;
+    size_t after = 0, wrong = 0;
+    bool away = true;
+    put(0, 420);  // a full leaf
+    assert_int_equal(ds_tree_create(space, 2), 0);
+    ds_tree *quick = open_tree(1, 0, 300), *empty = open_tree(2, 0, 300);
+    faults->hurry = true;
+    faults->on_op = [&](const ds_op &op) -> std::optional<End> {
+        if (op.opcode != DS_OP_WRITE || op.length != new_node)
+            return std::nullopt;
+        if (away) {
+            late.insert(op.addr);
+            return End{-ETIMEDOUT, DS_UNKNOWN, false};
+        }
+        after++;
+        wrong += late.contains(op.addr);
+        return std::nullopt;
+    };
+    assert_int_equal(ds_tree_put(quick, 5, 5), -ETIMEDOUT);
+    assert_int_equal(late.size(), 1);
+    assert_int_equal(ds_tree_load(empty, entries.data(), entries.size()), -ETIMEDOUT);
+    assert_in_range(late.size(), 4, 7);
+    away = false;
+    put(421, 4200);
+    ds_tree_close(quick);
+    ds_tree_close(empty);
+    ds_tree_close(tree);  // others get what is left of the extents
+    tree = open_tree(1);
+    put(4201, 8000);
+    faults->on_op = nullptr;
+    faults->hurry = false;
+    assert_true(after > 15);
+    assert_int_equal(wrong, 0);
 }
 
 // To get an extent may take long; others would take who holds a lock meanwhile for dead.
@@ -505,6 +549,7 @@ int main() {
         cmocka_unit_test_setup_teardown(a_chain_that_is_repeated_undoes_nothing, setup_one,
                                         teardown),
         TEST(a_lock_that_could_not_be_given_back_is_taken_up_again),
+        TEST(a_node_that_may_be_written_late_is_not_used),
         TEST(no_lock_is_held_while_the_pool_takes_an_extent),
         TEST(a_lock_that_was_left_is_given_back),
         TEST(a_lock_that_a_closed_tree_left_is_given_back),

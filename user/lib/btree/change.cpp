@@ -149,10 +149,13 @@ Task<int> Tree::insert(Locked &locked, Entry entry, Spare &spare) {
     co_return co_await split(locked, entry, spare);
 }
 
-Task<int> Tree::write_new(Pointer at, Room &room) {
+// A WRITE that was given up may still come: nobody may have the node for something else then.
+Task<int> Tree::write_new(Pointer at, Room &room, Spare &spare) {
     Io io = this->io();
     io.write(at.addr(map_), room, lock_size, node_size - lock_size);
     co_await driver_.trip(io);
+    if (io.doubtful())
+        spare.used();
     co_return io.status();
 }
 
@@ -182,7 +185,7 @@ Task<int> Tree::split(Locked &left, Entry entry, Spare &spare) {
     for (unsigned i = stay; i < all.count; i++)
         set(right.node(), place.addr, find_free(right.node()), all.list[i]);
 
-    if (int rc = co_await write_new(at, right); rc < 0) {
+    if (int rc = co_await write_new(at, right, spare); rc < 0) {
         co_await unlock(left);
         co_return rc;
     }

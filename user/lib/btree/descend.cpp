@@ -212,9 +212,10 @@ Task<int> Tree::add_separator(const Behind &behind) {
 Task<int> Tree::grow(const Behind &behind) {
     const Pointer old = root_;
     Room room = rooms_.take();
-    pool::NodeAddress place;
-    if (int rc = pool_.alloc_node(behind.level, place, options_.timeout_ms); rc < 0)
+    Spare spare(pool_, behind.level);
+    if (int rc = spare.take(options_.timeout_ms); rc < 0)
         co_return rc;
+    const pool::NodeAddress place = spare.place;
     Pointer at = Pointer::make(map_, behind.level, place.addr, place.generation);
     HeadBody body{};
     body.last = 1;
@@ -223,14 +224,12 @@ Task<int> Tree::grow(const Behind &behind) {
     make(room.node(), expected(at), body);
     set(room.node(), place.addr, {1, 0}, {0, old.word});
     set(room.node(), place.addr, {1, 1}, {behind.separator, behind.pointer});
-    if (int rc = co_await write_new(at, room); rc < 0) {
-        pool_.free_node(behind.level, place);
+    if (int rc = co_await write_new(at, room, spare); rc < 0)
         co_return rc;
-    }
     crash_point("tree.grow");
     int swung = co_await swing_root(old, at);
-    if (swung == 0)
-        pool_.free_node(behind.level, place);
+    if (swung != 0)
+        spare.used();
     if (swung <= 0)
         co_return swung == 0 ? -EAGAIN : swung;
     cache_.put(at, Inner(room.node()));

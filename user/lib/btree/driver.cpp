@@ -108,6 +108,11 @@ int Io::status() const {
     return 0;
 }
 
+bool Io::doubtful() const {
+    return std::ranges::any_of(results_,
+                               [](const ds_result &r) { return r.outcome == DS_UNKNOWN; });
+}
+
 // ---- Driver ----
 
 Driver::Driver(ds_space *space, uint32_t timeout_ms)

@@ -123,6 +123,8 @@ public:
     const ds_result &result(size_t i) const { return results_[i]; }
     /// Of the first operation that did not happen.
     int status() const;
+    /// Is there one of which nobody knows? It may still happen.
+    bool doubtful() const;
 
 private:
     friend class Driver;

@@ -79,6 +79,8 @@ Task<int> Tree::load_level(Loading &loading, unsigned level, std::span<const ds_
             io.write(child.at.addr(map_), rooms.back(), lock_size, node_size - lock_size);
         }
         co_await driver_.trip(io);
+        if (io.doubtful())
+            loading.taken.clear();  // as in write_new()
         if (io.status() < 0)
             co_return io.status();
     }

@@ -115,8 +115,8 @@ private:
         Room room;
         bool doubtful = false;  // a change of it may have happened, or not
     };
-    /// A node for a split. To get one may take as long as a server does not answer, so no
-    /// lock is held meanwhile. It goes back to the pool if it is not used.
+    /// A node that is new in the tree. To get one may take as long as a server does not answer,
+    /// so no lock is held meanwhile. It goes back to the pool if it is not used.
     class Spare {
     public:
         Spare(pool::Pool &pool, unsigned level) : pool_(pool), level_(level) {}
@@ -224,7 +224,7 @@ private:
     Task<int> change_leaf(ds_tree_op &op, Spare &spare);
     Task<int> insert(Locked &locked, Entry entry, Spare &spare);
     Task<int> split(Locked &locked, Entry entry, Spare &spare);
-    Task<int> write_new(Pointer at, Room &room);
+    Task<int> write_new(Pointer at, Room &room, Spare &spare);
 
     // scan.cpp
     Task<int> leaves_from(uint64_t key, uint64_t last, size_t most, bool fresh,
