@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operations on one key, and splits.
 #include <cerrno>
+#include <climits>
 
 #include "btree/tree.hpp"
 #include "fabric/crash_point.hpp"
@@ -49,7 +50,7 @@ Task<int> Tree::read_leaf(uint64_t key, Room &room) {
         Pointer at;
         int rc = co_await find(key, 0, restarts > 0, at);
         std::optional<uint64_t> low;  // where the node before it ended
-        while (rc == 0) {
+        for (unsigned passed = 0; rc == 0; passed++) {
             if (rc = co_await read_node(at, room); rc < 0)
                 break;
             const Node &node = room.node();
@@ -57,7 +58,7 @@ Task<int> Tree::read_leaf(uint64_t key, Room &room) {
                 break;
             if (node.covers(key))
                 co_return 0;
-            if (node.is_right_of(key)) {
+            if (node.is_right_of(key) || (restarts == 0 && passed == max_passed)) {
                 rc = -ESTALE;
                 break;
             }
@@ -80,7 +81,8 @@ Task<int> Tree::lock_leaf(uint64_t key, Locked &leaf) {
         int rc = co_await find(key, 0, restarts > 0, at);
         if (rc == 0)
             rc = co_await lock(at, leaf);
-        while (rc == 0 && leaf.node().is_left_of(key))
+        const unsigned most = restarts ? UINT_MAX : max_passed;
+        for (unsigned n = 0; rc == 0 && n < most && leaf.node().is_left_of(key); n++)
             rc = co_await move_right(leaf);
         if (rc == 0 && leaf.node().covers(key))
             co_return 0;

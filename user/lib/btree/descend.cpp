@@ -41,6 +41,7 @@ Task<int> Tree::find(uint64_t key, unsigned level, bool fresh, Pointer &at) {
                 co_return rc;
         at = root_;
         int rc = 0;
+        unsigned passed = 0;
         std::optional<uint64_t> low;  // where the node before it ended
         while (rc == 0 && at.level() > level) {
             const Inner *inner = fresh || restarts ? nullptr : cache_.find(at);
@@ -56,9 +57,11 @@ Task<int> Tree::find(uint64_t key, unsigned level, bool fresh, Pointer &at) {
             if (rc = arrive(at, inner->low, low); rc < 0)
                 break;
             low.reset();
-            if (inner->is_left_of(key))
+            if (inner->is_left_of(key)) {
                 low = inner->high;
-            rc = step(*inner, key, at);
+                passed++;
+            }
+            rc = passed > max_passed && !fresh && restarts == 0 ? -ESTALE : step(*inner, key, at);
         }
         if (rc != -ESTALE)
             co_return rc;

@@ -44,6 +44,10 @@ struct Options {
     uint32_t timeout_ms = DS_TIMEOUT_DEFAULT;
 };
 
+// Nodes that a search passes on its way to the right until it takes what led it there for
+// old, and begins at the root again, without the cache. There may be many more.
+inline constexpr unsigned max_passed = 4;
+
 /// A scan on its way.
 struct Scan {
     enum class Step { taken, finished, passed, hole, overlap };
@@ -53,6 +57,7 @@ struct Scan {
     std::span<ds_tree_entry> out;
     size_t count = 0;
     bool joined = false;  ///< next is where a leaf ended
+    unsigned followed = 0;  ///< leaves in a row that only their left neighbours knew
     // Of the last leaf that was seen, all of it below next:
     Pointer seen = {};
     Pointer sibling = {};
@@ -229,7 +234,7 @@ private:
     // scan.cpp
     Task<int> leaves_from(uint64_t key, uint64_t last, size_t most, bool fresh,
                           std::vector<Child> &leaves);
-    int follow(const Scan &scan, std::vector<Child> &leaves);
+    int follow(Scan &scan, std::vector<Child> &leaves);
     Task<void> read_nodes(std::span<const Child> nodes, std::span<Room> rooms,
                           std::span<int> status);
     Task<int> scan_batch(Scan &scan, bool fresh);
