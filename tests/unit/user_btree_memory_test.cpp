@@ -38,15 +38,15 @@ void operator delete(void *at, size_t) noexcept {
 
 namespace {
 
-constexpr size_t count = 200;
+constexpr size_t count = 100;
 
 // Runs @p call with more and more memory until it has enough. Each time it finds a tree that
 // @p prepare has made, and leaves one that is sound; the next call has its locks given back.
 void with_little_memory(const std::function<void()> &prepare,
                         const std::function<int(ds_tree *)> &call, int wanted,
-                        const std::function<void(int)> &see) {
+                        const std::function<void(int)> &see, long step = 1) {
     for (bool all : {false, true})
-        for (long n = 0;; n++) {
+        for (long n = 0;; n += step) {
             setup(nullptr);
             prepare();
             ds_tree *poor = open_tree(1, DS_TREE_CACHE_DEFAULT, 300);
@@ -77,7 +77,7 @@ void nothing() {}
 void ignore(int) {}
 
 void a_load(void **) {
-    static std::vector<ds_tree_entry> entries(10 * count);
+    static std::vector<ds_tree_entry> entries(count);
     for (size_t i = 0; i < entries.size(); i++)
         entries[i] = {i, i};
     with_little_memory(
@@ -86,13 +86,13 @@ void a_load(void **) {
 }
 
 void puts_that_split(void **) {
-    static ds_tree_op ops[8];
+    static ds_tree_op ops[3];
     with_little_memory([] { put(0, 10 * count); },
                        [](ds_tree *t) {
                            for (size_t i = 0; i < std::size(ops); i++) {
                                ops[i] = {};
                                ops[i].opcode = DS_TREE_PUT;
-                               ops[i].key = 200 * i + 5;
+                               ops[i].key = 420 * i + 5;
                                ops[i].value = 7;
                            }
                            return ds_tree_execute(t, ops, std::size(ops), 0);
@@ -108,6 +108,21 @@ void puts_that_split(void **) {
                                    assert_int_equal(rc, -ENOENT);
                            }
                        });
+}
+
+// More nodes at a time than a buffer has room for, and many who wait for one of them.
+void a_large_batch(void **) {
+    static ds_tree_op ops[140];
+    with_little_memory([] { put(0, 10 * count); },
+                       [](ds_tree *t) {
+                           for (size_t i = 0; i < std::size(ops); i++) {
+                               ops[i] = {};
+                               ops[i].opcode = i % 2 ? DS_TREE_UPDATE : DS_TREE_GET;
+                               ops[i].key = i % 2 ? 10 : 10 * (i / 2);
+                           }
+                           return ds_tree_execute(t, ops, std::size(ops), 0);
+                       },
+                       0, ignore, 7);
 }
 
 void a_scan_and_a_check(void **) {
@@ -126,19 +141,20 @@ void a_scan_and_a_check(void **) {
 }
 
 void opening_and_making(void **) {
-    with_little_memory(nothing,
-                       [](ds_tree *) {
-                           ds_tree *made;
-                           int rc = ds_tree_create(space, 2);
-                           if (rc == 0)
-                               rc = ds_tree_open(space, 2, nullptr, &made);
-                           if (rc < 0)
-                               return rc;
-                           rc = ds_tree_put(made, 1, 2);
-                           ds_tree_close(made);
-                           return rc;
-                       },
-                       0, ignore);
+    with_little_memory(
+        nothing,
+        [](ds_tree *) {
+            ds_tree *made;
+            int rc = ds_tree_create(space, 2);
+            if (rc == 0)
+                rc = ds_tree_open(space, 2, nullptr, &made);
+            if (rc < 0)
+                return rc;
+            rc = ds_tree_put(made, 1, 2);
+            ds_tree_close(made);
+            return rc;
+        },
+        0, ignore);
 }
 
 }  // namespace
@@ -147,6 +163,7 @@ int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(a_load),
         cmocka_unit_test(puts_that_split),
+        cmocka_unit_test(a_large_batch),
         cmocka_unit_test(a_scan_and_a_check),
         cmocka_unit_test(opening_and_making),
     };

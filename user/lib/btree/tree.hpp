@@ -56,7 +56,7 @@ struct Scan {
     uint64_t last;
     std::span<ds_tree_entry> out;
     size_t count = 0;
-    bool joined = false;  ///< next is where a leaf ended
+    bool joined = false;    ///< next is where a leaf ended
     unsigned followed = 0;  ///< leaves in a row that only their left neighbours knew
     // Of the last leaf that was seen, all of it below next:
     Pointer seen = {};
@@ -114,7 +114,7 @@ private:
         Pointer at;
         uint64_t addr = 0;
         LockWord word;
-        bool held = false;  // the word is in the node, or may be
+        bool held = false;     // the word is in the node, or may be
         std::list<Left> left;  // one, for abandon(): that takes no memory
         Driver::Turn turn;
         Room room;
