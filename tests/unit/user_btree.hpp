@@ -36,6 +36,10 @@ class Faulty final : public FabricAbove {
 public:
     using FabricAbove::FabricAbove;
     std::function<std::optional<End>(const ds_op &)> on_op;
+    std::function<int(uint64_t deadline)> on_fence;
+    int fence(const SpaceInfo &space, Owner owner, uint64_t place, uint64_t deadline) override {
+        return on_fence ? on_fence(deadline) : below->fence(space, owner, place, deadline);
+    }
     bool no_buffers = false;
     int create_buffer(size_t length, int numa_node, BufferInfo &buffer) override {
         return no_buffers ? -ENOMEM : below->create_buffer(length, numa_node, buffer);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Trees on the local fabric, in one process: servers that do not answer, and operations
 // of which the fabric does not know whether they happened.
+#include <set>
+
 #include "btree/word.hpp"
 #include "user_btree.hpp"
 
@@ -122,6 +124,48 @@ void a_lock_that_could_not_be_given_back_is_taken_up_again(void **) {
     ds_tree_close(quick);
 }
 
+// The WRITE of a new node was given up and comes late. Nobody has the node for something else
+// then.
+void a_node_that_may_be_written_late_is_not_used(void **) {
+    constexpr uint64_t new_node = ds::btree::node_size - ds::btree::lock_size;
+    std::vector<ds_tree_entry> entries(200);
+    for (uint64_t i = 0; i < entries.size(); i++)
+        entries[i] = {i, i};
+    std::set<uint64_t> late;
+    size_t after = 0, wrong = 0;
+    bool away = true;
+    put(0, 420);  // a full leaf
+    assert_int_equal(ds_tree_create(space, 2), 0);
+    ds_tree *quick = open_tree(1, 0, 300), *empty = open_tree(2, 0, 300);
+    faults->hurry = true;
+    faults->on_op = [&](const ds_op &op) -> std::optional<End> {
+        if (op.opcode != DS_OP_WRITE || op.length != new_node)
+            return std::nullopt;
+        if (away) {
+            late.insert(op.addr);
+            return End{-ETIMEDOUT, DS_UNKNOWN, false};
+        }
+        after++;
+        wrong += late.contains(op.addr);
+        return std::nullopt;
+    };
+    assert_int_equal(ds_tree_put(quick, 5, 5), -ETIMEDOUT);
+    assert_int_equal(late.size(), 1);
+    assert_int_equal(ds_tree_load(empty, entries.data(), entries.size()), -ETIMEDOUT);
+    assert_in_range(late.size(), 4, 7);
+    away = false;
+    put(421, 4200);
+    ds_tree_close(quick);
+    ds_tree_close(empty);
+    ds_tree_close(tree);  // others get what is left of the extents
+    tree = open_tree(1);
+    put(4201, 8000);
+    faults->on_op = nullptr;
+    faults->hurry = false;
+    assert_true(after > 15);
+    assert_int_equal(wrong, 0);
+}
+
 // To get an extent may take long; others would take who holds a lock meanwhile for dead.
 void no_lock_is_held_while_the_pool_takes_an_extent(void **) {
     ds_tree *quick = open_tree(1);
@@ -169,6 +213,31 @@ void a_lock_that_was_left_is_given_back(void **) {
     faults->hurry = false;
     assert_int_equal(check().locked, 0);
     ds_tree_close(quick);
+}
+
+// The tree that left it is closed, and another one of the same program works on elsewhere.
+void a_lock_that_a_closed_tree_left_is_given_back(void **) {
+    put(0, 2000);
+    ds_tree *quick = open_tree(1, 0, 300);
+    const uint64_t leaf = leaf_of(50);
+    bool locked = false;
+    faults->hurry = true;
+    faults->on_op = [&](const ds_op &op) -> std::optional<End> {
+        if (op.opcode == DS_OP_CAS && !locked)
+            return locked = true, std::nullopt;
+        if (!locked)
+            return std::nullopt;
+        return End{-ENOTCONN, DS_NOT_EXECUTED, false};
+    };
+    assert_int_equal(ds_tree_update(quick, 50, 3), -ENOTCONN);
+    ds_tree_close(quick);
+    faults->on_op = nullptr;
+    faults->hurry = false;
+    ds_result word;
+    for (uint64_t key = 1000; key < 1500; key += 10)
+        assert_int_equal(ds_tree_update(tree, key, key), 0);
+    assert_int_equal(ds_fetch_add(space, leaf, 0, 0, &word), 0);
+    assert_int_equal(word.value, 0);
 }
 
 // 40 splits hold 40 of the 64 rooms of a buffer, and each wants two more.
@@ -285,6 +354,34 @@ void a_lease_may_be_longer_than_a_call(void **) {
     faults->hurry = false;
     assert_in_range(failed, 2, 4);
     assert_int_equal(check().locked, 0);
+    ds_tree_close(quick);
+}
+
+// A client is stopped in the middle of an operation, with a lock in its hand. To fence it may
+// take longer than a call may last, and others wait for what the caller holds.
+void who_fences_waits_less_than_a_lease(void **) {
+    constexpr uint64_t ms = 1'000'000;
+    Other other;
+    other.open(5000);
+    put(0, 100);
+    const auto theirs = ds::btree::LockWord::make(ds::btree::LockWord::change, 2, 1, 9);
+    assert_int_equal(ds_cas(space, leaf_of(50), 0, theirs.word, 0, nullptr), 0);
+    ds_tree *quick = open_tree(1, 0, 300);
+    int fences = 0;
+    faults->hurry = true;
+    faults->on_fence = [&](uint64_t deadline) {
+        fences++;
+        assert_true(deadline < faults->now_ns() + 20 * ms);
+        faults->sleep_until(deadline);
+        return -ETIMEDOUT;
+    };
+    const uint64_t start = faults->now_ns();
+    assert_int_equal(ds_tree_update(quick, 50, 1), -ETIMEDOUT);
+    assert_in_range(faults->now_ns() - start, 300 * ms, 500 * ms);
+    assert_true(fences > 1);
+    faults->on_fence = nullptr;
+    faults->hurry = false;
+    assert_int_equal(ds_tree_update(quick, 50, 1), 0);
     ds_tree_close(quick);
 }
 
@@ -452,13 +549,16 @@ int main() {
         cmocka_unit_test_setup_teardown(a_chain_that_is_repeated_undoes_nothing, setup_one,
                                         teardown),
         TEST(a_lock_that_could_not_be_given_back_is_taken_up_again),
+        TEST(a_node_that_may_be_written_late_is_not_used),
         TEST(no_lock_is_held_while_the_pool_takes_an_extent),
         TEST(a_lock_that_was_left_is_given_back),
+        TEST(a_lock_that_a_closed_tree_left_is_given_back),
         TEST(without_a_buffer_no_lock_stays_for_ever),
         TEST(a_repair_that_cannot_read_is_done_by_the_next),
         TEST(a_repair_that_cannot_write_is_done_by_the_next),
         TEST(a_lock_of_a_wrong_node_that_stays_is_an_error),
         TEST(a_lease_may_be_longer_than_a_call),
+        TEST(who_fences_waits_less_than_a_lease),
         TEST(a_change_of_which_nobody_knows_is_reported_so),
         TEST(a_split_that_cannot_be_finished_is_finished_later),
         TEST(a_scan_reads_each_leaf_once),

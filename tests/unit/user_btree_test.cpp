@@ -152,6 +152,38 @@ void a_stale_cache_finds_its_way(void **) {
     ds_tree_close(other);
 }
 
+// Others have put many keys where this tree knew a few leaves, or one. It does not walk along all
+// of theirs.
+void an_old_root_is_not_walked_from_for_ever(void **) {
+    enum { get, update, scan };
+    for (uint64_t cache : {DS_TREE_CACHE_DEFAULT, 0ull})
+        for (int call : {get, update, scan}) {
+            const uint32_t id = 2 + static_cast<uint32_t>(call) + (cache ? 0 : 3);
+            uint64_t value;
+            ds_tree_entry found;
+            assert_int_equal(ds_tree_create(space, id), 0);
+            ds_tree *old = open_tree(id, cache), *busy = open_tree(id);
+            for (uint64_t key = 0; key < 20000; key++) {
+                assert_int_equal(ds_tree_put(busy, key, key), 0);
+                if (key == 100)
+                    assert_int_equal(ds_tree_get(old, key, &value), 0);
+            }
+            ds_tree_counts before{}, after{};
+            before.size = after.size = sizeof(before);
+            ds_tree_counters(old, &before);
+            if (call == get)
+                assert_int_equal(ds_tree_get(old, 19999, &value), 0);
+            else if (call == update)
+                assert_int_equal(ds_tree_update(old, 19999, 1), 0);
+            else
+                assert_int_equal(ds_tree_scan(old, 19999, 19999, &found, 1), 1);
+            ds_tree_counters(old, &after);
+            assert_in_range(after.round_trips - before.round_trips, 1, 60);
+            ds_tree_close(old);
+            ds_tree_close(busy);
+        }
+}
+
 void the_cache_keeps_its_budget(void **) {
     put(0, 30000);
     ds_tree *small = open_tree(1, 1500);
@@ -288,6 +320,22 @@ void a_load_writes_many_nodes_a_round_trip(void **) {
     assert_int_equal(check().unfinished, 0);
 }
 
+// Of no entries and of one, too; the tree has a single leaf.
+void a_load_is_for_an_empty_tree(void **) {
+    const ds_tree_entry entries[2] = {{5, 6}, {7, 8}};
+    uint64_t value;
+    assert_int_equal(ds_tree_load(tree, nullptr, 0), 0);
+    assert_int_equal(ds_tree_load(tree, entries, 1), 0);
+    assert_int_equal(ds_tree_get(tree, 5, &value), 0);
+    assert_int_equal(value, 6);
+    for (size_t n : {0, 1, 2}) {
+        assert_int_equal(ds_tree_load(tree, entries, n), -ENOTEMPTY);
+        assert_int_equal(ds_tree_load(tree, entries + 1, n / 2), -ENOTEMPTY);
+    }
+    assert_int_equal(check().keys, 1);
+    assert_int_equal(check().locked, 0);
+}
+
 // ---- Damage ----
 
 void a_damaged_node_is_named_and_never_returned(void **) {
@@ -392,12 +440,14 @@ int main() {
         TEST(keys_and_values_at_their_limits),
         TEST(trees_of_a_pool_are_apart),
         TEST(a_stale_cache_finds_its_way),
+        TEST(an_old_root_is_not_walked_from_for_ever),
         TEST(the_cache_keeps_its_budget),
         TEST(the_same_from_cpp),
         TEST(threads_work_side_by_side),
         TEST(who_opens_waits_for_who_closes),
         TEST(a_split_costs_what_it_must),
         TEST(a_load_writes_many_nodes_a_round_trip),
+        TEST(a_load_is_for_an_empty_tree),
         cmocka_unit_test_setup_teardown(a_full_pool_says_so_and_its_space_comes_back, setup_one,
                                         teardown),
         TEST(a_damaged_node_is_named_and_never_returned),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operations on one key, and splits.
 #include <cerrno>
+#include <climits>
 
 #include "btree/tree.hpp"
 #include "fabric/crash_point.hpp"
@@ -25,7 +26,7 @@ Task<void> Tree::run(ds_tree_op &op) {
         op.status = co_await get(op);
     else
         op.status = co_await change(op);
-    if (!behind_.empty() || !left_.empty())
+    if (!behind_.empty() || !left_.empty() || client_->has_lefts())
         co_await help();
 }
 
@@ -49,7 +50,7 @@ Task<int> Tree::read_leaf(uint64_t key, Room &room) {
         Pointer at;
         int rc = co_await find(key, 0, restarts > 0, at);
         std::optional<uint64_t> low;  // where the node before it ended
-        while (rc == 0) {
+        for (unsigned passed = 0; rc == 0; passed++) {
             if (rc = co_await read_node(at, room); rc < 0)
                 break;
             const Node &node = room.node();
@@ -57,7 +58,7 @@ Task<int> Tree::read_leaf(uint64_t key, Room &room) {
                 break;
             if (node.covers(key))
                 co_return 0;
-            if (node.is_right_of(key)) {
+            if (node.is_right_of(key) || (restarts == 0 && passed == max_passed)) {
                 rc = -ESTALE;
                 break;
             }
@@ -80,7 +81,8 @@ Task<int> Tree::lock_leaf(uint64_t key, Locked &leaf) {
         int rc = co_await find(key, 0, restarts > 0, at);
         if (rc == 0)
             rc = co_await lock(at, leaf);
-        while (rc == 0 && leaf.node().is_left_of(key))
+        const unsigned most = restarts ? UINT_MAX : max_passed;
+        for (unsigned n = 0; rc == 0 && n < most && leaf.node().is_left_of(key); n++)
             rc = co_await move_right(leaf);
         if (rc == 0 && leaf.node().covers(key))
             co_return 0;
@@ -149,10 +151,13 @@ Task<int> Tree::insert(Locked &locked, Entry entry, Spare &spare) {
     co_return co_await split(locked, entry, spare);
 }
 
-Task<int> Tree::write_new(Pointer at, Room &room) {
+// A WRITE that was given up may still come: nobody may have the node for something else then.
+Task<int> Tree::write_new(Pointer at, Room &room, Spare &spare) {
     Io io = this->io();
     io.write(at.addr(map_), room, lock_size, node_size - lock_size);
     co_await driver_.trip(io);
+    if (io.doubtful())
+        spare.used();
     co_return io.status();
 }
 
@@ -182,7 +187,7 @@ Task<int> Tree::split(Locked &left, Entry entry, Spare &spare) {
     for (unsigned i = stay; i < all.count; i++)
         set(right.node(), place.addr, find_free(right.node()), all.list[i]);
 
-    if (int rc = co_await write_new(at, right); rc < 0) {
+    if (int rc = co_await write_new(at, right, spare); rc < 0) {
         co_await unlock(left);
         co_return rc;
     }

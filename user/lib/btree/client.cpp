@@ -4,7 +4,7 @@
 #include <cerrno>
 #include <condition_variable>
 #include <map>
-#include <new>
+#include <utility>
 
 #include "fabric/engine.hpp"
 #include "fabric/handles.hpp"
@@ -85,7 +85,15 @@ Map Client::map() const {
 
 LockWord Client::new_word(LockWord::Mode mode) {
     pool::Owner self = pool_->self();
-    return LockWord::make(mode, self.client, self.incarnation, ++sequence_);
+    LockWord word = LockWord::make(mode, self.client, self.incarnation, ++sequence_);
+    std::lock_guard guard(lock_);
+    in_use_.insert(word.word);
+    return word;
+}
+
+void Client::done_with(LockWord word) noexcept {
+    std::lock_guard guard(lock_);
+    in_use_.erase(word.word);
 }
 
 bool Client::made(LockWord word) const {
@@ -93,22 +101,21 @@ bool Client::made(LockWord word) const {
     return word.client() == self.client && word.incarnation() == self.incarnation;
 }
 
-void Client::abandon(LockWord word) noexcept {
+bool Client::in_use(LockWord word) const {
     std::lock_guard guard(lock_);
-    try {
-        abandoned_.insert(word.word);
-    } catch (const std::bad_alloc &) {
-    }
+    return in_use_.contains(word.word);
 }
 
-bool Client::is_abandoned(LockWord word) const {
+void Client::leave(std::list<Left> &&lefts) noexcept {
     std::lock_guard guard(lock_);
-    return abandoned_.count(word.word);
+    lefts_.splice(lefts_.end(), lefts);
+    has_lefts_ = !lefts_.empty();
 }
 
-void Client::reclaimed(LockWord word) {
+std::list<Left> Client::take_lefts() noexcept {
     std::lock_guard guard(lock_);
-    abandoned_.erase(word.word);
+    has_lefts_ = false;
+    return std::exchange(lefts_, {});
 }
 
 }  // namespace ds::btree

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -14,6 +15,12 @@
 #include "pool/pool.hpp"
 
 namespace ds::btree {
+
+/// A lock that was not given back, and what answers() of its server was then.
+struct Left {
+    Pointer at;
+    uint64_t answers;
+};
 
 class Client {
 public:
@@ -28,15 +35,20 @@ public:
     ds_space *space() const { return space_.get(); }
     Map map() const;
 
-    /// A lock word that was never used before.
+    /// A lock word that was never used before. It is in use until done_with(): that takes no
+    /// memory, so that there is always a way to give one up.
     LockWord new_word(LockWord::Mode mode);
+    void done_with(LockWord word) noexcept;
     bool made(LockWord word) const;
 
-    /// Words of ours that stayed in a node because the server could not be reached, or
-    /// for want of memory. Whoever of us meets one may take the lock from it.
-    void abandon(LockWord word) noexcept;
-    bool is_abandoned(LockWord word) const;
-    void reclaimed(LockWord word);
+    /// One that we made and that is not in use stayed in a node because the server could not
+    /// be reached, or for want of memory. Whoever of us meets it may take the lock from it.
+    bool in_use(LockWord word) const;
+
+    /// Where such words are, from a tree that is closed; the others give them back.
+    void leave(std::list<Left> &&lefts) noexcept;
+    std::list<Left> take_lefts() noexcept;
+    bool has_lefts() const { return has_lefts_; }
 
 private:
     struct Close {
@@ -54,7 +66,9 @@ private:
     std::unique_ptr<pool::Pool> pool_;
     std::atomic<uint32_t> sequence_{0};
     mutable std::mutex lock_;
-    std::set<uint64_t> abandoned_;
+    std::set<uint64_t> in_use_;
+    std::list<Left> lefts_;
+    std::atomic<bool> has_lefts_{false};
 };
 
 }  // namespace ds::btree

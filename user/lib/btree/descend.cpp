@@ -41,6 +41,7 @@ Task<int> Tree::find(uint64_t key, unsigned level, bool fresh, Pointer &at) {
                 co_return rc;
         at = root_;
         int rc = 0;
+        unsigned passed = 0;
         std::optional<uint64_t> low;  // where the node before it ended
         while (rc == 0 && at.level() > level) {
             const Inner *inner = fresh || restarts ? nullptr : cache_.find(at);
@@ -56,9 +57,11 @@ Task<int> Tree::find(uint64_t key, unsigned level, bool fresh, Pointer &at) {
             if (rc = arrive(at, inner->low, low); rc < 0)
                 break;
             low.reset();
-            if (inner->is_left_of(key))
+            if (inner->is_left_of(key)) {
                 low = inner->high;
-            rc = step(*inner, key, at);
+                passed++;
+            }
+            rc = passed > max_passed && !fresh && restarts == 0 ? -ESTALE : step(*inner, key, at);
         }
         if (rc != -ESTALE)
             co_return rc;
@@ -212,9 +215,10 @@ Task<int> Tree::add_separator(const Behind &behind) {
 Task<int> Tree::grow(const Behind &behind) {
     const Pointer old = root_;
     Room room = rooms_.take();
-    pool::NodeAddress place;
-    if (int rc = pool_.alloc_node(behind.level, place, options_.timeout_ms); rc < 0)
+    Spare spare(pool_, behind.level);
+    if (int rc = spare.take(options_.timeout_ms); rc < 0)
         co_return rc;
+    const pool::NodeAddress place = spare.place;
     Pointer at = Pointer::make(map_, behind.level, place.addr, place.generation);
     HeadBody body{};
     body.last = 1;
@@ -223,14 +227,12 @@ Task<int> Tree::grow(const Behind &behind) {
     make(room.node(), expected(at), body);
     set(room.node(), place.addr, {1, 0}, {0, old.word});
     set(room.node(), place.addr, {1, 1}, {behind.separator, behind.pointer});
-    if (int rc = co_await write_new(at, room); rc < 0) {
-        pool_.free_node(behind.level, place);
+    if (int rc = co_await write_new(at, room, spare); rc < 0)
         co_return rc;
-    }
     crash_point("tree.grow");
     int swung = co_await swing_root(old, at);
-    if (swung == 0)
-        pool_.free_node(behind.level, place);
+    if (swung != 0)
+        spare.used();
     if (swung <= 0)
         co_return swung == 0 ? -EAGAIN : swung;
     cache_.put(at, Inner(room.node()));

@@ -32,6 +32,8 @@ Room::~Room() {
 
 void Rooms::add_buffer() {
     constexpr size_t length = 64 * node_size;
+    buffers_.reserve(buffers_.size() + 1);
+    free_.reserve((buffers_.size() + 1) * (length / node_size));  // so that all can come back
     auto made = std::make_unique<ds_buffer>(ds_buffer{space_->engine, {}});
     if (space_->engine->fabric().create_buffer(length, -1, made->info) < 0)
         throw std::bad_alloc();
@@ -106,6 +108,11 @@ int Io::status() const {
     return 0;
 }
 
+bool Io::doubtful() const {
+    return std::ranges::any_of(results_,
+                               [](const ds_result &r) { return r.outcome == DS_UNKNOWN; });
+}
+
 // ---- Driver ----
 
 Driver::Driver(ds_space *space, uint32_t timeout_ms)
@@ -117,6 +124,7 @@ uint64_t Driver::now() const {
 
 void Driver::run(size_t depth, const std::function<std::optional<Task<void>>()> &next) {
     std::list<Task<void>> tasks;
+    ready_.reserve(depth);
     // If there is no memory for a step, all tasks end where they are.
     struct Forget {
         Driver *driver;
@@ -159,8 +167,8 @@ void Driver::run(size_t depth, const std::function<std::optional<Task<void>>()> 
 
 void Driver::run_ready() {
     while (!ready_.empty()) {
-        std::coroutine_handle<> task = ready_.front();
-        ready_.pop_front();
+        std::coroutine_handle<> task = ready_.back();
+        ready_.pop_back();
         task.resume();
     }
 }

@@ -123,6 +123,8 @@ public:
     const ds_result &result(size_t i) const { return results_[i]; }
     /// Of the first operation that did not happen.
     int status() const;
+    /// Is there one of which nobody knows? It may still happen.
+    bool doubtful() const;
 
 private:
     friend class Driver;
@@ -212,7 +214,7 @@ private:
 
     ds_space *space_;
     uint32_t timeout_ms_;
-    std::deque<std::coroutine_handle<>> ready_;
+    std::vector<std::coroutine_handle<>> ready_;  // has room for all tasks: ~Turn() fills it
     std::vector<Io *> sending_;
     std::multimap<uint64_t, std::coroutine_handle<>> pausing_;  // by time, ns
     std::unordered_map<uint64_t, std::deque<std::coroutine_handle<>>> turns_;

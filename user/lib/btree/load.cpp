@@ -79,22 +79,39 @@ Task<int> Tree::load_level(Loading &loading, unsigned level, std::span<const ds_
             io.write(child.at.addr(map_), rooms.back(), lock_size, node_size - lock_size);
         }
         co_await driver_.trip(io);
+        if (io.doubtful())
+            loading.taken.clear();  // as in write_new()
         if (io.status() < 0)
             co_return io.status();
     }
     co_return 0;
 }
 
-// Puts it into the tree, if that is still empty.
-Task<int> Tree::link(Loading &loading, const ds_tree_entry &first, const Child &second) {
-    Locked leaf(*this);
+// Locks the only leaf of the tree, if that is still empty.
+Task<int> Tree::lock_empty(Locked &leaf) {
     if (int rc = co_await lock(root_, leaf); rc < 0)
         co_return rc;
+    if (leaf.node().head.body.last && entries_of(leaf.node()).count == 0)
+        co_return 0;
+    co_await unlock(leaf);
+    co_return -ENOTEMPTY;
+}
+
+Task<int> Tree::load_one(const ds_tree_entry *entry) {
+    Locked leaf(*this);
+    if (int rc = co_await lock_empty(leaf); rc < 0)
+        co_return rc;
+    if (!entry)
+        co_return co_await unlock(leaf);
+    co_return co_await store(leaf, {1, 0}, {entry->key, entry->value});
+}
+
+// Puts it into the tree.
+Task<int> Tree::link(Loading &loading, const ds_tree_entry &first, const Child &second) {
+    Locked leaf(*this);
+    if (int rc = co_await lock_empty(leaf); rc < 0)
+        co_return rc;
     Node &node = leaf.node();
-    if (!node.head.body.last || entries_of(node).count > 0) {
-        co_await unlock(leaf);
-        co_return -ENOTEMPTY;
-    }
     node.head.body.high = second.low;
     node.head.body.last = 0;
     node.head.body.sibling = second.at.word;
@@ -134,16 +151,8 @@ Task<int> Tree::load(std::span<const ds_tree_entry> entries) {
         co_return rc;
     if (root_.level() > 0)
         co_return -ENOTEMPTY;
-    if (entries.size() <= 1) {
-        if (entries.empty())
-            co_return 0;
-        ds_tree_op put{};
-        put.opcode = DS_TREE_PUT;
-        put.key = entries[0].key;
-        put.value = entries[0].value;
-        co_await run(put);
-        co_return put.status;
-    }
+    if (entries.size() <= 1)
+        co_return co_await load_one(entries.empty() ? nullptr : entries.data());
 
     Loading loading{pool_, options_.timeout_ms};
     std::vector<Child> leaves, level;

@@ -2,7 +2,6 @@
 // One node: read it, lock it, change it; what dead clients left at it.
 #include <algorithm>
 #include <cerrno>
-#include <new>
 #include <utility>
 
 #include "abi/errors.hpp"
@@ -82,15 +81,19 @@ Task<int> Tree::read_node(Pointer at, Room &room) {
     }
 }
 
-// 1: the holder is gone and the lock may be taken from @p word; 0: not now.
-int Tree::may_take_over(LockWord word, uint64_t since) {
-    if (client_->is_abandoned(word))
-        return 1;
-    if (!word.held() || client_->made(word))  // ours: an operation that has not ended
+// 1: the holder is gone and the lock may be taken from @p word; 0: not now. He is waited for
+// less than a lease at a time, as others may wait for what this client holds.
+int Tree::may_take_over(LockWord word, uint64_t since, uint64_t end) {
+    if (!word.held())
         return 0;
-    if (driver_.now() - since < options_.lease_ns)
+    if (client_->made(word))
+        return !client_->in_use(word);
+    const uint64_t now = driver_.now();
+    if (now - since < options_.lease_ns || now >= end)
         return 0;
-    int rc = pool_.fence({word.client(), word.incarnation()});
+    const uint64_t patience = std::min(end - now, options_.lease_ns / 2);
+    int rc = pool_.fence({word.client(), word.incarnation()},
+                         static_cast<uint32_t>(patience / (1000 * us) + 1));
     return rc == 0 ? 1 : rc == -EBUSY || rc == -ETIMEDOUT ? 0 : rc;
 }
 
@@ -102,10 +105,12 @@ Task<int> Tree::lock(Pointer at, Locked &locked) {
     locked.turn = co_await driver_.turn(locked.addr);
     if (!locked.room)
         locked.room = rooms_.take();
+    locked.left.resize(1);
     const uint64_t end = deadline();
     LockWord before;  // what the lock is taken from
     for (unsigned tries = 0;; tries++) {
         const bool take_over = before.held();
+        client_->done_with(locked.word);
         locked.word = client_->new_word(take_over ? LockWord::repair : LockWord::change);
         locked.held = true;
         Io io = this->io();
@@ -127,7 +132,6 @@ Task<int> Tree::lock(Pointer at, Locked &locked) {
         }
         if (mine) {
             crash_point("tree.locked");
-            client_->reclaimed(before);
             co_return co_await own(locked, io.result(1).status == 0, take_over);
         }
 
@@ -136,7 +140,7 @@ Task<int> Tree::lock(Pointer at, Locked &locked) {
         uint64_t since = sights_.see(locked.addr, LockWord{cas.value}, driver_.now());
         if (driver_.now() >= end)
             co_return -ETIMEDOUT;
-        int may = may_take_over(LockWord{cas.value}, since);
+        int may = may_take_over(LockWord{cas.value}, since, end);
         if (may < 0)
             co_return may;
         before.word = may ? cas.value : 0;
@@ -237,30 +241,35 @@ Task<int> Tree::unlock(Locked &locked) {
     co_return co_await commit(locked, io);
 }
 
-// If there is no memory even for that, others have to wait for this client's end.
-void Tree::abandon(const Locked &locked) noexcept {
-    client_->abandon(locked.word);
-    try {
-        left_.push_back({locked.at, locked.word, driver_.answers(locked.addr)});
-    } catch (const std::bad_alloc &) {
-    }
+void Tree::abandon(Locked &locked) noexcept {
+    locked.left.front() = {locked.at, driver_.answers(locked.addr)};
+    left_.splice(left_.end(), locked.left);
 }
 
-// What was abandoned, once its server has answered again: others would take this client for
-// dead. It may have to be repaired.
+// What was abandoned, by this tree or one that is closed, once its server has answered again:
+// others would take this client for dead. It may have to be repaired.
 Task<void> Tree::give_back() {
-    std::vector<Left> lefts;
-    lefts.swap(left_);
-    for (Left &left : lefts) {
+    std::list<Left> adopted = client_->take_lefts();
+    for (Left &left : adopted)
+        left.answers = driver_.answers(left.at.addr(map_));
+    size_t known = left_.size();
+    left_.splice(left_.end(), adopted);
+    for (; known > 0 && !left_.empty(); known--) {
+        std::list<Left> one;
+        one.splice(one.end(), left_, left_.begin());
+        Left &left = one.front();
         const uint64_t addr = left.at.addr(map_);
+        bool stays = true;
         if (left.answers != driver_.answers(addr)) {
             Locked locked(*this);
-            if (co_await lock(left.at, locked) == 0 && co_await unlock(locked) == 0)
-                client_->reclaimed(left.word);
+            int rc = co_await lock(left.at, locked);
+            stays = is_transient(rc) && !locked.held;  // else it is abandoned anew
+            if (rc == 0)
+                co_await unlock(locked);
             left.answers = driver_.answers(addr);
         }
-        if (client_->is_abandoned(left.word))
-            left_.push_back(left);
+        if (stays)
+            left_.splice(left_.end(), one);
     }
 }
 

@@ -108,8 +108,10 @@ Task<int> Tree::scan(uint64_t first, uint64_t last, std::span<ds_tree_entry> out
     int rc = 0;
     for (unsigned restarts = 0; rc == 0 || (rc == -ESTALE && restarts <= max_restarts);) {
         bool fresh = rc == -ESTALE;
-        if (fresh) {
-            restarts++;
+        restarts += fresh;
+        if (fresh || scan.followed > max_passed) {
+            fresh = true;
+            scan.followed = 0;
             driver_.counters.stale_retries++;
             cache_.clear();
         }
@@ -121,12 +123,15 @@ Task<int> Tree::scan(uint64_t first, uint64_t last, std::span<ds_tree_entry> out
 
 // If the level above knows no leaf that begins where the last one ended, that one's
 // sibling instead of what it knows. 1: it is so.
-int Tree::follow(const Scan &scan, std::vector<Child> &leaves) {
-    if (!scan.seen || leaves.front().low >= scan.sibling_low)
+int Tree::follow(Scan &scan, std::vector<Child> &leaves) {
+    if (!scan.seen || leaves.front().low >= scan.sibling_low) {
+        scan.followed = 0;
         return 0;
+    }
     if (!scan.sibling.valid(map_) || scan.sibling.level() != 0)
         return damaged(scan.seen.addr(map_));
     driver_.counters.stale_retries++;
+    scan.followed++;
     leaves.assign(1, {scan.sibling_low, scan.sibling});
     return 1;
 }

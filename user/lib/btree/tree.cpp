@@ -47,21 +47,19 @@ Task<int> Tree::create() {
     crash_point("tree.create");
 
     Room room = rooms_.take();
-    pool::NodeAddress place;
-    if (rc = pool_.alloc_node(0, place, options_.timeout_ms); rc < 0)
+    Spare spare(pool_, 0);
+    if (rc = spare.take(options_.timeout_ms); rc < 0)
         co_return rc;
-    Pointer at = Pointer::make(map_, 0, place.addr, place.generation);
+    Pointer at = Pointer::make(map_, 0, spare.place.addr, spare.place.generation);
     HeadBody body{};
     body.last = 1;
     body.tree = id_;
     make(room.node(), expected(at), body);
-    if (rc = co_await write_new(at, room); rc < 0) {
-        pool_.free_node(0, place);
+    if (rc = co_await write_new(at, room, spare); rc < 0)
         co_return rc;
-    }
     int swung = co_await swing_root(Pointer{}, at);
-    if (swung == 0)
-        pool_.free_node(0, place);
+    if (swung != 0)
+        spare.used();
     if (swung <= 0)
         co_return swung == 0 ? -EEXIST : swung;
     co_return 0;

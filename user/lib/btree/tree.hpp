@@ -16,8 +16,8 @@
 
 #include <cstdint>
 #include <deque>
+#include <list>
 #include <memory>
-#include <new>
 #include <optional>
 #include <set>
 #include <span>
@@ -44,6 +44,10 @@ struct Options {
     uint32_t timeout_ms = DS_TIMEOUT_DEFAULT;
 };
 
+// Nodes that a search passes on its way to the right until it takes what led it there for
+// old, and begins at the root again, without the cache. There may be many more.
+inline constexpr unsigned max_passed = 4;
+
 /// A scan on its way.
 struct Scan {
     enum class Step { taken, finished, passed, hole, overlap };
@@ -52,7 +56,8 @@ struct Scan {
     uint64_t last;
     std::span<ds_tree_entry> out;
     size_t count = 0;
-    bool joined = false;  ///< next is where a leaf ended
+    bool joined = false;    ///< next is where a leaf ended
+    unsigned followed = 0;  ///< leaves in a row that only their left neighbours knew
     // Of the last leaf that was seen, all of it below next:
     Pointer seen = {};
     Pointer sibling = {};
@@ -64,6 +69,9 @@ struct Scan {
 class Tree {
 public:
     Tree(std::shared_ptr<Client> client, uint16_t id, const Options &options);
+    Tree(const Tree &) = delete;
+    Tree &operator=(const Tree &) = delete;
+    ~Tree() { client_->leave(std::move(left_)); }
 
     Driver &driver() { return driver_; }
     const Counters &counters() const { return driver_.counters; }
@@ -97,6 +105,7 @@ private:
         void let_go() {
             if (std::exchange(held, false))
                 tree.abandon(*this);
+            tree.client_->done_with(std::exchange(word, {}));
             turn = Driver::Turn();
         }
         Node &node() const { return room.node(); }
@@ -105,24 +114,22 @@ private:
         Pointer at;
         uint64_t addr = 0;
         LockWord word;
-        bool held = false;  // the word is in the node, or may be
+        bool held = false;     // the word is in the node, or may be
+        std::list<Left> left;  // one, for abandon(): that takes no memory
         Driver::Turn turn;
         Room room;
         bool doubtful = false;  // a change of it may have happened, or not
     };
-    /// A node for a split. To get one may take as long as a server does not answer, so no
-    /// lock is held meanwhile. It goes back to the pool if it is not used.
+    /// A node that is new in the tree. To get one may take as long as a server does not answer,
+    /// so no lock is held meanwhile. It goes back to the pool if it is not used.
     class Spare {
     public:
         Spare(pool::Pool &pool, unsigned level) : pool_(pool), level_(level) {}
         Spare(const Spare &) = delete;
         Spare &operator=(const Spare &) = delete;
         ~Spare() {
-            try {
-                if (has())
-                    pool_.free_node(level_, place);
-            } catch (const std::bad_alloc &) {  // free again when its extent is
-            }
+            if (has())
+                pool_.free_node(level_, place);
         }
 
         bool has() const { return place.addr; }
@@ -145,12 +152,6 @@ private:
             return std::tie(level, separator, pointer) <
                    std::tie(other.level, other.separator, other.pointer);
         }
-    };
-    /// A lock that was not given back, and what answers() of its server was then.
-    struct Left {
-        Pointer at;
-        LockWord word;
-        uint64_t answers;
     };
     /// How long something has been seen as it is.
     struct Sight {
@@ -199,10 +200,10 @@ private:
     Task<int> lock(Pointer at, Locked &locked);
     Task<int> own(Locked &locked, bool was_read, bool taken_over);
     Task<int> repair(Locked &locked);
-    int may_take_over(LockWord word, uint64_t since);
+    int may_take_over(LockWord word, uint64_t since, uint64_t end);
     Task<int> commit(Locked &locked, Io &io);
     Task<int> unlock(Locked &locked);
-    void abandon(const Locked &locked) noexcept;
+    void abandon(Locked &locked) noexcept;
     Task<void> give_back();
     Task<int> holds(const Locked &locked);
     Task<int> move_right(Locked &locked);
@@ -228,12 +229,12 @@ private:
     Task<int> change_leaf(ds_tree_op &op, Spare &spare);
     Task<int> insert(Locked &locked, Entry entry, Spare &spare);
     Task<int> split(Locked &locked, Entry entry, Spare &spare);
-    Task<int> write_new(Pointer at, Room &room);
+    Task<int> write_new(Pointer at, Room &room, Spare &spare);
 
     // scan.cpp
     Task<int> leaves_from(uint64_t key, uint64_t last, size_t most, bool fresh,
                           std::vector<Child> &leaves);
-    int follow(const Scan &scan, std::vector<Child> &leaves);
+    int follow(Scan &scan, std::vector<Child> &leaves);
     Task<void> read_nodes(std::span<const Child> nodes, std::span<Room> rooms,
                           std::span<int> status);
     Task<int> scan_batch(Scan &scan, bool fresh);
@@ -242,6 +243,8 @@ private:
     struct Loading;
     Task<int> load_level(Loading &loading, unsigned level, std::span<const ds_tree_entry> entries,
                          std::vector<Child> &made);
+    Task<int> lock_empty(Locked &leaf);
+    Task<int> load_one(const ds_tree_entry *entry);
     Task<int> link(Loading &loading, const ds_tree_entry &first, const Child &second);
     Task<int> link_above(Pointer old, Pointer root, std::span<const Child> leaves);
 
@@ -262,7 +265,7 @@ private:
     uint64_t damaged_ = 0;
     std::set<Behind> behind_;
     Sights sights_;
-    std::vector<Left> left_;
+    std::list<Left> left_;
 };
 
 }  // namespace ds::btree

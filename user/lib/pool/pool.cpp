@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <new>
 
 #include "abi/errors.hpp"
 #include "fabric/engine.hpp"
@@ -16,8 +17,9 @@ namespace {
 using fabric::Fabric;
 
 constexpr uint32_t clear_patience_ms = 1000;
-constexpr uint32_t silent_patience_ms = 100;         // with one that did not answer the last time
-constexpr uint64_t fence_patience = 10'000'000'000;  // ns
+constexpr uint32_t silent_patience_ms = 100;  // with one that did not answer the last time
+constexpr uint32_t fence_patience_ms = 10'000;
+constexpr uint64_t ms = 1'000'000;  // ns
 
 Fabric &fabric_of(const ds_space *space) {
     return space->engine->fabric();
@@ -50,11 +52,11 @@ int clear(ds_space *space, Owner owner, uint64_t place) {
 
 // Fences the holder of a number, which is all that the caller needs: what cannot
 // be cleared now is cleared by the next one who finds the number held by the dead.
-int retire(ds_space *space, Owner owner, uint64_t place) {
+int retire(ds_space *space, Owner owner, uint64_t place, uint32_t timeout_ms) {
     Fabric &fabric = fabric_of(space);
     int rc = ClientTable::is_bar(place)
                  ? ClientTable(space).bar(owner, place)
-                 : fabric.fence(space->info, owner, place, fabric.now_ns() + fence_patience);
+                 : fabric.fence(space->info, owner, place, fabric.now_ns() + timeout_ms * ms);
     if (rc < 0)
         return rc;
     rc = clear(space, owner, place);
@@ -80,7 +82,7 @@ int retire_dead(ds_space *space, ClientTable &table, uint32_t client) {
     int gone = is_gone(space, owner, entry.place);
     if (gone <= 0)
         return gone;
-    int rc = retire(space, owner, entry.place);
+    int rc = retire(space, owner, entry.place, fence_patience_ms);
     return rc == -EAGAIN ? 0 : rc;  // he has come to life
 }
 
@@ -239,12 +241,15 @@ bool Pool::node_at_hand(unsigned height, NodeAddress &node) {
     return true;
 }
 
-void Pool::free_node(unsigned height, NodeAddress node) {
+void Pool::free_node(unsigned height, NodeAddress node) noexcept {
     std::lock_guard guard(lock_);
-    regions_[region_for(height)].spare.push_back(node);
+    try {
+        regions_[region_for(height)].spare.push_back(node);
+    } catch (const std::bad_alloc &) {
+    }
 }
 
-int Pool::fence(Owner owner) {
+int Pool::fence(Owner owner, uint32_t timeout_ms) {
     ClientTable::Entry entry;
     int rc;
     do {
@@ -252,7 +257,7 @@ int Pool::fence(Owner owner) {
         if (rc == 0 && entry.word != ClientTable::word_of(owner))
             return 0;  // it has left, or somebody has done it
         if (rc == 0)
-            rc = retire(space_, owner, entry.place);
+            rc = retire(space_, owner, entry.place, timeout_ms);
     } while (rc == -EAGAIN);
     return rc;
 }

@@ -68,15 +68,16 @@ public:
     /// The same if it needs no access to a server and no wait: else false. Any thread.
     bool node_at_hand(unsigned height, NodeAddress &node);
 
-    /// Takes back a node that nothing was ever linked to.
-    void free_node(unsigned height, NodeAddress node);
+    /// Takes back a node that nothing was ever linked to. If there is no memory to remember it,
+    /// it is free again when its extent is.
+    void free_node(unsigned height, NodeAddress node) noexcept;
 
     /// When it returns 0, no operation of @p owner is under way or will ever be. Its
     /// extents are given back and its number can be claimed, now or, if a server
-    /// does not answer, by who fences or joins later. -ETIMEDOUT: an operation of
-    /// it has been under way for ten seconds, or a server has not answered; try again.
-    /// -ENOTCONN: a server of the space is not connected, so nobody can tell. -EINVAL. Any thread.
-    int fence(Owner owner);
+    /// does not answer, by who fences or joins later. -ETIMEDOUT: an operation of it has been
+    /// under way for @p timeout_ms, or a server has not answered; try again. -ENOTCONN: a
+    /// server of the space is not connected, so nobody can tell. -EINVAL. Any thread.
+    int fence(Owner owner, uint32_t timeout_ms = 10'000);
 
     /// 1: the process of @p owner is gone, or it has left. 0: it is there, or nobody
     /// knows. Any thread.

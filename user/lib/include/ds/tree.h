@@ -247,10 +247,10 @@ int ds_tree_scan(struct ds_tree *tree, uint64_t first, uint64_t last, struct ds_
  *
  * Nodes are written as a whole, many a round trip. All keys but the first appear at one
  * instant, and the first right behind them: a client that dies in between leaves the tree
- * without it. If the call fails there are none of them, unless it lost the server at that
- * moment; the nodes that it had taken from the pool are lost to it. Once the keys are there
- * the call succeeds, also if the levels above could not be told: then searches are slow until
- * others have finished that.
+ * without it. If the call fails there are none of them, unless it lost the server, or had no
+ * memory, at that moment; the nodes that it had taken from the pool are lost to it. Once the keys
+ * are there the call succeeds, also if the levels above could not be told: then searches are slow
+ * until others have finished that.
  *
  * Return: 0, or -ENOTEMPTY: there are keys in the tree; -EINVAL: not sorted; -ENOSPC.
  */

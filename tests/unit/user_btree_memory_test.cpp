@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// Trees when memory runs out, at each allocation in turn: of the one only, and of all from
+// there on.
+#include <cstdlib>
+#include <new>
+
+#include "user_btree.hpp"
+
+using namespace unit;
+
+namespace {
+
+long left = -1;  // allocations that succeed; then
+bool for_good;   // one fails, or all do
+
+bool runs_out() {
+    if (left < 0 || (left > 0 && left--))
+        return false;
+    if (!for_good)
+        left = -1;
+    return true;
+}
+
+}  // namespace
+
+void *operator new(size_t bytes) {
+    void *at = runs_out() ? nullptr : std::malloc(bytes);
+    if (!at)
+        throw std::bad_alloc();
+    return at;
+}
+void operator delete(void *at) noexcept {
+    std::free(at);
+}
+void operator delete(void *at, size_t) noexcept {
+    std::free(at);
+}
+
+namespace {
+
+constexpr size_t count = 100;
+
+// Runs @p call with more and more memory until it has enough. Each time it finds a tree that
+// @p prepare has made, and leaves one that is sound; the next call has its locks given back.
+void with_little_memory(const std::function<void()> &prepare,
+                        const std::function<int(ds_tree *)> &call, int wanted,
+                        const std::function<void(int)> &see, long step = 1) {
+    for (bool all : {false, true})
+        for (long n = 0;; n += step) {
+            setup(nullptr);
+            prepare();
+            ds_tree *poor = open_tree(1, DS_TREE_CACHE_DEFAULT, 300);
+            for_good = all;
+            left = n;
+            int rc = call(poor);
+            const bool enough = left > 0;
+            left = -1;
+            if (rc != -ENOMEM)
+                assert_int_equal(rc, wanted);
+            see(rc);
+            uint64_t value;
+            for (uint64_t key = 0; key < 10 * count; key += 10)
+                assert_true(ds_tree_get(poor, key, &value) != -ENOMEM);
+            assert_int_equal(ds_tree_upsert(poor, 3, 4), 0);
+            check();
+            ds_tree_close(poor);
+            assert_int_equal(check().locked, 0);
+            teardown(nullptr);
+            if (enough) {
+                assert_int_equal(rc, wanted);
+                break;
+            }
+        }
+}
+
+void nothing() {}
+void ignore(int) {}
+
+void a_load(void **) {
+    static std::vector<ds_tree_entry> entries(count);
+    for (size_t i = 0; i < entries.size(); i++)
+        entries[i] = {i, i};
+    with_little_memory(
+        nothing, [](ds_tree *t) { return ds_tree_load(t, entries.data(), entries.size()); }, 0,
+        ignore);
+}
+
+void puts_that_split(void **) {
+    static ds_tree_op ops[3];
+    with_little_memory([] { put(0, 10 * count); },
+                       [](ds_tree *t) {
+                           for (size_t i = 0; i < std::size(ops); i++) {
+                               ops[i] = {};
+                               ops[i].opcode = DS_TREE_PUT;
+                               ops[i].key = 420 * i + 5;
+                               ops[i].value = 7;
+                           }
+                           return ds_tree_execute(t, ops, std::size(ops), 0);
+                       },
+                       0,
+                       [](int) {
+                           uint64_t value;
+                           for (const ds_tree_op &op : ops) {
+                               int rc = ds_tree_get(tree, op.key, &value);
+                               if (op.status == 0)
+                                   assert_int_equal(rc, 0);
+                               else if (op.outcome == DS_NOT_EXECUTED)
+                                   assert_int_equal(rc, -ENOENT);
+                           }
+                       });
+}
+
+// More nodes at a time than a buffer has room for, and many who wait for one of them.
+void a_large_batch(void **) {
+    static ds_tree_op ops[140];
+    with_little_memory([] { put(0, 10 * count); },
+                       [](ds_tree *t) {
+                           for (size_t i = 0; i < std::size(ops); i++) {
+                               ops[i] = {};
+                               ops[i].opcode = i % 2 ? DS_TREE_UPDATE : DS_TREE_GET;
+                               ops[i].key = i % 2 ? 10 : 10 * (i / 2);
+                           }
+                           return ds_tree_execute(t, ops, std::size(ops), 0);
+                       },
+                       0, ignore, 7);
+}
+
+void a_scan_and_a_check(void **) {
+    static std::vector<ds_tree_entry> found(2 * count);
+    with_little_memory([] { put(0, 10 * count); },
+                       [](ds_tree *t) {
+                           ds_tree_stats stats{};
+                           stats.size = sizeof(stats);
+                           int rc = ds_tree_scan(t, 0, UINT64_MAX, found.data(), found.size());
+                           if (rc < 0)
+                               return rc;
+                           assert_int_equal(rc, count);
+                           return ds_tree_check(t, nullptr, nullptr, &stats);
+                       },
+                       0, ignore);
+}
+
+void opening_and_making(void **) {
+    with_little_memory(
+        nothing,
+        [](ds_tree *) {
+            ds_tree *made;
+            int rc = ds_tree_create(space, 2);
+            if (rc == 0)
+                rc = ds_tree_open(space, 2, nullptr, &made);
+            if (rc < 0)
+                return rc;
+            rc = ds_tree_put(made, 1, 2);
+            ds_tree_close(made);
+            return rc;
+        },
+        0, ignore);
+}
+
+}  // namespace
+
+int main() {
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(a_load),
+        cmocka_unit_test(puts_that_split),
+        cmocka_unit_test(a_large_batch),
+        cmocka_unit_test(a_scan_and_a_check),
+        cmocka_unit_test(opening_and_making),
+    };
+    return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
