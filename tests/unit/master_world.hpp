@@ -27,9 +27,10 @@ public:
     World(const World &) = delete;
     World &operator=(const World &) = delete;
 
-    /// It dies at the crash point when it comes there for the nth time.
-    void start(const std::string &crash_point = "", uint64_t nth = 1) {
-        master_ = std::make_unique<local::Child>([=, this] { return serve(crash_point, nth); });
+    /// It gets the signal at the crash point when it comes there for the nth time.
+    void start(const std::string &crash_point = "", uint64_t nth = 1, int signal = SIGKILL) {
+        master_ =
+            std::make_unique<local::Child>([=, this] { return serve(crash_point, nth, signal); });
     }
     void kill() {
         master_->signal(SIGKILL);
@@ -40,6 +41,13 @@ public:
     void resume() const { master_->signal(SIGCONT); }
     /// Until it comes to its crash point.
     void wait_for_death() { assert_int_equal(master_->wait(), 128 + SIGKILL); }
+    void wait_for_stop() const { master_->wait_for_stop(); }
+
+    /// Whether its disk is full.
+    void fill_disk(bool full) const {
+        rlimit limit{full ? 0 : RLIM_INFINITY, RLIM_INFINITY};
+        assert_int_equal(prlimit(master_->pid(), RLIMIT_FSIZE, &limit, nullptr), 0);
+    }
 
     std::unique_ptr<Client> client() const {
         return std::make_unique<Client>(pool_, mortal::open(pool_.folder.file(), at));
@@ -62,10 +70,11 @@ public:
     mortal::Servers at;
 
 private:
-    int serve(const std::string &crash_point, uint64_t nth) {
+    int serve(const std::string &crash_point, uint64_t nth, int signal) {
         using namespace dsmasterd;
+        std::signal(SIGXFSZ, SIG_IGN);
         if (!crash_point.empty())
-            ds::test_points.crash_at(crash_point, nth);
+            ds::test_points.crash_at(crash_point, nth, signal);
         ds_fabric *fabric = mortal::open(pool_.folder.file(), at);
         ds_space *space;
         ds_service *service;

@@ -195,9 +195,8 @@ int32_t Master::commit(Bytes bytes, Reply &) {
         retire(version);
     else
         set_newest(key, version, current);
-    // Memory that was there when the put began is perhaps not what is there now.
     for (wire::Location location : version.locations)
-        if (version.version <= servers_[server_of(location)].changed)
+        if (may_be_lost(location, version.version))
             doubt(key);
     return 0;
 }
