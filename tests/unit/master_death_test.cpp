@@ -93,16 +93,6 @@ void a_copy_that_nobody_knows_of(void **) {
     objects.whole(*c);
 }
 
-// What a client has reserved that dies then.
-void die_with_a_reservation(World &world) {
-    local::Child client([&] {
-        auto c = world.client();
-        ds::test_points.crash_at("store_written", 1);
-        return c->put("dead", noise(MiB));
-    });
-    assert_int_equal(client.wait(), 128 + SIGKILL);
-}
-
 // A master that is fenced joins anew, also if that does not succeed at once.
 void the_master_is_fenced(void **) {
     for (auto hindrance : {&mortal::Server::silent_of_cas, &mortal::Server::stuck}) {

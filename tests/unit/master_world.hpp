@@ -145,6 +145,16 @@ inline bool is_down(Client &c, uint32_t server) {
     return all[server].down;
 }
 
+/// What a client has reserved that dies then.
+inline void die_with_a_reservation(World &world) {
+    local::Child client([&] {
+        auto c = world.client();
+        ds::test_points.crash_at("store_written", 1);
+        return c->put("dead", noise(MiB));
+    });
+    assert_int_equal(client.wait(), 128 + SIGKILL);
+}
+
 inline int repair(Client &c, const std::string &key) {
     return ds_store_repair(c.store, key.data(), key.size(), 0);
 }

@@ -131,6 +131,9 @@ int Link::accept(const std::vector<std::byte> &request, Answer &answer, int32_t 
     if (head.magic != wire::magic || head.length != answer.bytes.size() || head.op != asked.op ||
         head.request != asked.request)
         return -EPROTO;
+    // Of another store, which has epochs of its own.
+    if (store_ != 0 && head.store != store_)
+        return status < 0 ? 0 : -EPROTO;
     uint32_t seen = epoch_;
     while (seen < head.epoch && !epoch_.compare_exchange_weak(seen, head.epoch)) {
     }

@@ -69,10 +69,12 @@ int32_t Master::answer(const Request &request, Reply &reply) {
         return -EOPNOTSUPP;
     if (head.length != request.bytes.size() || head.reserved != 0)
         return -EPROTO;
-    if (head.epoch > epoch_)
-        return -ECONNABORTED;  // another master has taken over
     if (head.op != wire::hello && head.store != shape_.store)
         return -EXDEV;
+    if (head.epoch > epoch_)
+        return -ECONNABORTED;  // another master has taken over
+    if (head.client != 0 && client_of(head) == self())
+        return -EACCES;  // we ask nobody
     switch (head.op) {
     case wire::hello:
         return hello(head, reply);
@@ -132,7 +134,7 @@ int32_t Master::begin(Bytes bytes, Reply &reply) {
         return -EOPNOTSUPP;
     Client client = client_of(begin.head);
     uint32_t replicas = begin.memory_replicas;
-    if (client.client == 0 || replicas == 0 ||
+    if (!ClientTable::has(space_->info, client.client) || replicas == 0 ||
         replicas > std::min(wire::max_replicas, shape_.servers))
         return -EINVAL;
     if (begin.length > ds::store::max_object)
