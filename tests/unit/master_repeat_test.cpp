@@ -116,6 +116,25 @@ void a_put_that_nobody_knows_of(void **) {
     assert_int_equal(h.reader->stat("key"), 0);
 }
 
+// The commit is carried out, its reply is lost, and the next master is fenced before the
+// client asks again. That is not the client's end.
+void a_master_that_is_fenced_tells_nobody_so(void **) {
+    Halfway h;
+    h.world.kill();
+    h.world.start("master_before_replies");
+    h.go.give();
+    h.world.wait_for_death();
+    h.client.stop();
+    h.world.at[0].stuck = true;
+    h.world.start();
+    assert_int_equal(h.reader->stat("key"), 0);
+    assert_int_equal(h.other.fence(1, 3), 0);  // the third one with this number
+    h.client.signal(SIGCONT);
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+    h.world.at[0].stuck = false;
+    assert_int_equal(h.client.wait(), put);
+}
+
 // One that is fenced before its commit: its space is taken back, and nothing is put.
 void a_put_that_was_not_carried_out(void **) {
     Halfway h;
@@ -148,8 +167,10 @@ int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(a_delete_takes_no_later_object),
         cmocka_unit_test(a_put_that_nobody_knows_of),
+        cmocka_unit_test(a_master_that_is_fenced_tells_nobody_so),
         cmocka_unit_test(a_put_that_was_not_carried_out),
         cmocka_unit_test(puts_that_got_no_answer),
+        cmocka_unit_test(a_begin_is_not_overtaken),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

@@ -117,8 +117,11 @@ public:
         ds_fabric_close(fabric_);
     }
 
-    /// Who was the nth to join: 1 is the master.
-    int fence(uint16_t nth) { return pool_->fence({.client = nth, .incarnation = 1}); }
+    /// Who was the nth to join: 1 is the master. One that took the number of another who
+    /// was gone is its next incarnation.
+    int fence(uint16_t nth, uint16_t incarnation = 1) {
+        return pool_->fence({.client = nth, .incarnation = incarnation});
+    }
 
 private:
     ds_fabric *fabric_;

@@ -78,11 +78,14 @@ void Master::rejoin() {
     ds::fabric::Fabric &fabric = space_->engine->fabric();
     pool_.reset();
     int rc = fabric.withdraw(space_->info);
-    if (rc == 0)
+    // While server 0 is away that is all: to try it would take all the time that we have.
+    if (rc == 0 && !servers_[0].silent_since) {
         rc = ds::pool::Pool::join(space_, pool_);
-    fenced_ = rc < 0;
+        heard(rc);
+    }
+    fenced_ = !pool_;
     next_rejoin_ = fabric.now_ns() + second;
-    if (fenced_)
+    if (rc < 0)
         std::fprintf(stderr, "dsmasterd: cannot join the pool anew: %s\n", ds_strerror(rc));
 }
 

@@ -235,6 +235,8 @@ int32_t Master::without_reservation(const wire::Named &named) {
         return -EBUSY;  // the client table is away
     int rc = ClientTable(space_).load(owner.client, entry);
     heard(rc);
+    if (rc == -ESHUTDOWN)
+        return -EBUSY;  // we are fenced ourselves; he is told when we have joined anew
     if (rc < 0)
         return rc;
     return entry.word == ClientTable::word_of(owner) ? 0 : -ESHUTDOWN;
