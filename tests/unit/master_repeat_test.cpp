@@ -145,20 +145,56 @@ void a_put_that_was_not_carried_out(void **) {
     assert_int_equal(h.reader->stat("key"), -ENOENT);
 }
 
-// The master reserves space when nobody waits for it any more.
+// The master reserves space, and then nobody waits for it any more.
 void puts_that_got_no_answer(void **) {
+    World world;
+    auto c = world.client();
+    world.kill();
+    world.start("master_before_replies", 2, SIGSTOP);
+    assert_int_equal(c->stat("key"), -ENOENT);
+    world.stop();  // so they are one batch
+    std::vector<std::thread> putting;
+    for (int i = 0; i < 3; i++)
+        putting.emplace_back([&] {
+            ds_store_put_options options{};
+            options.size = sizeof(options);
+            options.timeout_ms = 3000;
+            assert_int_equal(ds_store_put(c->store, "late", 4, nullptr, 0, &options, nullptr),
+                             -ETIMEDOUT);
+        });
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+    world.resume();
+    for (std::thread &thread : putting)
+        thread.join();
+    world.wait_for_stop();
+    world.resume();
+    assert_int_equal(c->stat("late"), -ENOENT);
+    assert_int_equal(c->totals().reservations, 3);
+    assert_int_equal(c->put("key", "y"), 0);
+    assert_int_equal(c->totals().reserved, 0);
+}
+
+// A begin that waits unread when its client gives it back must not be carried out then.
+void a_begin_is_not_overtaken(void **) {
     World world;
     auto c = world.client();
     assert_int_equal(c->put("key", "x"), 0);
     world.stop();
-    for (int i = 0; i < 3; i++)
-        assert_int_equal(c->put("late", noise(MiB), 1, 0, 200), -ETIMEDOUT);
-    world.resume();
-    assert_int_equal(c->stat("key"), 0);
-    assert_true(c->totals().reserved > 0);
+    // Somebody's new connection is the first to be looked at.
+    ds_reply reply{};
+    auto other = std::unique_ptr<ds_fabric, decltype(&ds_fabric_close)>(
+        mortal::open(world.path(), world.at), ds_fabric_close);
+    assert_int_equal(ds_message_call(other.get(), 1, DS_STORE_PORT, "x", 1, 100, &reply),
+                     -ETIMEDOUT);
+    assert_int_equal(c->put("late", noise(MiB), 1, 0, 200), -ETIMEDOUT);
+    std::thread later([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(500));
+        world.resume();
+    });
     assert_int_equal(c->put("key", "y"), 0);
+    later.join();
+    assert_int_equal(c->stat("key"), 0);
     assert_int_equal(c->totals().reserved, 0);
-    assert_int_equal(c->stat("late"), -ENOENT);
 }
 
 }  // namespace
