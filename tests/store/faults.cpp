@@ -597,6 +597,15 @@ void no_room_for_metadata(void **) {
     master.signal(SIGTERM);
     assert_int_equal(master.wait(), 0);
     says(master, "make room in the file system");
+    {
+        // Nobody needs to read what it says.
+        Master unheard(pool, {}, "", 200 << 10);
+        unheard.deafen();
+        while ((rc = c.put("key0", "value0")) == 0) {
+        }
+        assert_int_equal(rc, -EROFS);
+        assert_int_equal(c.get("key3", data), 0);
+    }
 
     Master roomy(pool, {});
     for (int i = 0; i < stored; i++) {
