@@ -187,6 +187,36 @@ void a_master_of_another_store(void **) {
     assert_int_equal(c->stat("key"), 0);
 }
 
+// It is there when a put fails, and does not want its space back.
+void a_put_that_ends_meanwhile(void **) {
+    World world;
+    auto c = world.client();
+    std::unique_ptr<Impostor> other;
+    std::function<void()> meanwhile = [&] {
+        world.kill();
+        other = std::make_unique<Impostor>(world, [](const wire::Head &asked, int32_t &status) {
+            wire::Head head = asked;
+            head.length = sizeof(head);
+            head.store = 78;
+            status = -EXDEV;
+            return bytes_of(head, "");
+        });
+    };
+    ds_store_put_options options{};
+    options.size = sizeof(options);
+    options.arg = &meanwhile;
+    options.progress = [](void *arg, uint64_t) {
+        (*static_cast<std::function<void()> *>(arg))();
+        return 1;
+    };
+    assert_int_equal(ds_store_put(c->store, "key", 3, nullptr, 0, &options, nullptr), -EINTR);
+    other.reset();
+    world.start();
+    assert_true(c->totals().reserved > 0);
+    assert_int_equal(c->put("key", "x"), 0);
+    assert_int_equal(c->totals().reserved, 0);
+}
+
 // A list whose keys do not grow, or are others than were asked for.
 void a_list_that_cannot_be(void **) {
     World world;
@@ -222,7 +252,8 @@ int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(clients_that_cannot_be),    cmocka_unit_test(in_the_masters_name),
         cmocka_unit_test(of_another_store),          cmocka_unit_test(messages_that_want_no_reply),
-        cmocka_unit_test(a_master_of_another_store), cmocka_unit_test(a_list_that_cannot_be),
+        cmocka_unit_test(a_master_of_another_store), cmocka_unit_test(a_put_that_ends_meanwhile),
+        cmocka_unit_test(a_list_that_cannot_be),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

@@ -135,6 +135,27 @@ void a_master_that_is_fenced_tells_nobody_so(void **) {
     assert_int_equal(h.client.wait(), put);
 }
 
+// The next master cannot tell whether the client is there, as the client table is away.
+void a_commit_waits_for_server_0(void **) {
+    Halfway h;
+    h.world.kill();
+    h.world.start("master_before_replies");
+    h.go.give();
+    h.world.wait_for_death();
+    h.client.stop();
+    h.world.start();
+    assert_int_equal(h.reader->stat("key"), 0);
+    h.world.at[0].dead = true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2500));  // that is seen
+    auto before = std::chrono::steady_clock::now();
+    h.client.signal(SIGCONT);
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+    h.world.at[0].dead = false;
+    assert_int_equal(h.client.wait(), put);
+    // It was told to ask again, and did not wait for a reply.
+    assert_true(std::chrono::steady_clock::now() - before < std::chrono::seconds(4));
+}
+
 // One that is fenced before its commit: its space is taken back, and nothing is put.
 void a_put_that_was_not_carried_out(void **) {
     Halfway h;
@@ -204,6 +225,7 @@ int main() {
         cmocka_unit_test(a_delete_takes_no_later_object),
         cmocka_unit_test(a_put_that_nobody_knows_of),
         cmocka_unit_test(a_master_that_is_fenced_tells_nobody_so),
+        cmocka_unit_test(a_commit_waits_for_server_0),
         cmocka_unit_test(a_put_that_was_not_carried_out),
         cmocka_unit_test(puts_that_got_no_answer),
         cmocka_unit_test(a_begin_is_not_overtaken),

@@ -232,13 +232,11 @@ int32_t Master::without_reservation(const wire::Named &named) {
     ds::fabric::Owner owner{.client = named.head.client, .incarnation = named.head.incarnation};
     ClientTable::Entry entry;
     if (servers_[0].silent_since)
-        return -EBUSY;  // the client table is away
+        return -EAGAIN;  // the client table is away
     int rc = ClientTable(space_).load(owner.client, entry);
     heard(rc);
-    if (rc == -ESHUTDOWN)
-        return -EBUSY;  // we are fenced ourselves; he is told when we have joined anew
     if (rc < 0)
-        return rc;
+        return rc == -EINVAL ? rc : -EAGAIN;  // nobody knows now, be it that we are fenced
     return entry.word == ClientTable::word_of(owner) ? 0 : -ESHUTDOWN;
 }
 
