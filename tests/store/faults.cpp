@@ -3,6 +3,8 @@
 // are not there, twice there, killed at each step, or without room on their disk.
 #include <ds/store.hpp>
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -456,6 +458,13 @@ void masters_that_are_refused(void **) {
     Master none(pool, {});
     assert_int_equal(none.wait(), 4);
     says(none, "there is no folder");
+    std::string folder = pool.folder.file("folder");
+    assert_int_equal(mkdir(folder.c_str(), 0700), 0);
+    Master nothing(pool, {"--store", folder});
+    assert_int_equal(nothing.wait(), 4);
+    says(nothing, "there is no store");
+    // Nor is there what looks like one to the service.
+    assert_int_equal(access((folder + "/metadata").c_str(), F_OK), -1);
     for (const std::vector<std::string> &wrong :
          std::vector<std::vector<std::string>>{{"--port", "5"},
                                                {"--port", "x"},
