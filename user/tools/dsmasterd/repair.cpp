@@ -79,10 +79,8 @@ void Master::rejoin() {
     pool_.reset();
     int rc = fabric.withdraw(space_->info);
     // While server 0 is away that is all: to try it would take all the time that we have.
-    if (rc == 0 && !servers_[0].silent_since) {
+    if (rc == 0 && !servers_[0].silent_since)
         rc = ds::pool::Pool::join(space_, pool_);
-        heard(rc);
-    }
     fenced_ = !pool_;
     next_rejoin_ = fabric.now_ns() + second;
     if (rc < 0)
