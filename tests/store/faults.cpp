@@ -3,6 +3,8 @@
 // are not there, twice there, killed at each step, or without room on their disk.
 #include <ds/store.hpp>
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -165,14 +167,24 @@ void parts_of_objects(void **) {
     Master master(pool, create);
     Client c(pool);
     std::string put = noise(3 * MiB + 5), data;
+    uint64_t done;
+    ds_store_get_options get{};
+    get.size = sizeof(get);
+    get.arg = &done;
+    get.progress = [](void *arg, uint64_t so_far) {
+        *static_cast<uint64_t *>(arg) = so_far;
+        return 0;
+    };
     assert_int_equal(c.put("key", put), 0);
     for (uint64_t offset : {uint64_t{0}, uint64_t{1}, MiB - 1, MiB, 2 * MiB + 3, 3 * MiB + 4,
                             3 * MiB + 5, 3 * MiB + 6, uint64_t{1} << 40, UINT64_MAX})
         for (uint64_t room : {uint64_t{0}, uint64_t{1}, uint64_t{100}, MiB, 4 * MiB}) {
-            assert_int_equal(c.get("key", data, room, offset), 0);
+            get.offset = offset;
+            assert_int_equal(c.get("key", data, room, get), 0);
             uint64_t left = offset < put.size() ? put.size() - offset : 0;
             uint64_t n = std::min(room, left);
             assert_int_equal(c.object.copied, n);
+            assert_int_equal(done, n);
             assert_true(n == 0 || put.compare(offset, n, data, 0, n) == 0);
             // What is left of the room is as it was.
             assert_true(data.find_first_not_of('\x55', n) == data.npos);
@@ -446,6 +458,13 @@ void masters_that_are_refused(void **) {
     Master none(pool, {});
     assert_int_equal(none.wait(), 4);
     says(none, "there is no folder");
+    std::string folder = pool.folder.file("folder");
+    assert_int_equal(mkdir(folder.c_str(), 0700), 0);
+    Master nothing(pool, {"--store", folder});
+    assert_int_equal(nothing.wait(), 4);
+    says(nothing, "there is no store");
+    // Nor is there what looks like one to the service.
+    assert_int_equal(access((folder + "/metadata").c_str(), F_OK), -1);
     for (const std::vector<std::string> &wrong :
          std::vector<std::vector<std::string>>{{"--port", "5"},
                                                {"--port", "x"},
@@ -597,6 +616,15 @@ void no_room_for_metadata(void **) {
     master.signal(SIGTERM);
     assert_int_equal(master.wait(), 0);
     says(master, "make room in the file system");
+    {
+        // Nobody needs to read what it says.
+        Master unheard(pool, {}, "", 200 << 10);
+        unheard.deafen();
+        while ((rc = c.put("key0", "value0")) == 0) {
+        }
+        assert_int_equal(rc, -EROFS);
+        assert_int_equal(c.get("key3", data), 0);
+    }
 
     Master roomy(pool, {});
     for (int i = 0; i < stored; i++) {

@@ -16,6 +16,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "../unit/user_local.hpp"
@@ -96,6 +97,9 @@ public:
         wait();
         close(out_);
     }
+
+    /// From here on nobody reads what it says.
+    void deafen() { close(std::exchange(out_, -1)); }
 
     void signal(int number) const {
         if (pid_ > 0)

@@ -2,6 +2,8 @@
 // dsmasterd when memory servers die and come back.
 #include "master_world.hpp"
 
+#include <utility>
+
 namespace {
 
 using namespace master_test;
@@ -93,16 +95,6 @@ void a_copy_that_nobody_knows_of(void **) {
     objects.whole(*c);
 }
 
-// What a client has reserved that dies then.
-void die_with_a_reservation(World &world) {
-    local::Child client([&] {
-        auto c = world.client();
-        ds::test_points.crash_at("store_written", 1);
-        return c->put("dead", noise(MiB));
-    });
-    assert_int_equal(client.wait(), 128 + SIGKILL);
-}
-
 // A master that is fenced joins anew, also if that does not succeed at once.
 void the_master_is_fenced(void **) {
     for (auto hindrance : {&mortal::Server::silent_of_cas, &mortal::Server::stuck}) {
@@ -161,6 +153,32 @@ void server_0_dies(void **) {
     putting.join();
 }
 
+// While server 0 is away a master that is fenced cannot join anew. What it is asked it answers.
+void the_master_is_fenced_and_server_0_dies(void **) {
+    World world;
+    auto c = world.client();
+    Other other(world);
+    assert_int_equal(c->put("key", "x", 3), 0);
+    world.at[0].dead = true;
+    std::this_thread::sleep_for(std::chrono::seconds(2));  // that it was seen
+    world.at[0].dead = false;
+    assert_int_equal(other.fence(1), 0);
+    world.at[0].dead = true;
+    std::this_thread::sleep_for(std::chrono::seconds(5));  // it has left, and looked
+    int slow = 0;
+    auto end = std::chrono::steady_clock::now() + std::chrono::seconds(8);
+    for (auto now = std::chrono::steady_clock::now(); now < end;) {
+        assert_int_equal(c->stat("key"), 0);
+        auto then = std::exchange(now, std::chrono::steady_clock::now());
+        slow += now - then > std::chrono::milliseconds(700);
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    assert_true(slow < 2);
+    world.at[0].dead = false;
+    die_with_a_reservation(world);
+    eventually([&] { return c->totals().reserved == 0; });
+}
+
 }  // namespace
 
 int main() {
@@ -170,6 +188,7 @@ int main() {
         cmocka_unit_test(a_copy_that_nobody_knows_of),
         cmocka_unit_test(the_master_is_fenced),
         cmocka_unit_test(server_0_dies),
+        cmocka_unit_test(the_master_is_fenced_and_server_0_dies),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

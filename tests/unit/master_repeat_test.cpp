@@ -116,6 +116,46 @@ void a_put_that_nobody_knows_of(void **) {
     assert_int_equal(h.reader->stat("key"), 0);
 }
 
+// The commit is carried out, its reply is lost, and the next master is fenced before the
+// client asks again. That is not the client's end.
+void a_master_that_is_fenced_tells_nobody_so(void **) {
+    Halfway h;
+    h.world.kill();
+    h.world.start("master_before_replies");
+    h.go.give();
+    h.world.wait_for_death();
+    h.client.stop();
+    h.world.at[0].stuck = true;
+    h.world.start();
+    assert_int_equal(h.reader->stat("key"), 0);
+    assert_int_equal(h.other.fence(1, 3), 0);  // the third one with this number
+    h.client.signal(SIGCONT);
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+    h.world.at[0].stuck = false;
+    assert_int_equal(h.client.wait(), put);
+}
+
+// The next master cannot tell whether the client is there, as the client table is away.
+void a_commit_waits_for_server_0(void **) {
+    Halfway h;
+    h.world.kill();
+    h.world.start("master_before_replies");
+    h.go.give();
+    h.world.wait_for_death();
+    h.client.stop();
+    h.world.start();
+    assert_int_equal(h.reader->stat("key"), 0);
+    h.world.at[0].dead = true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2500));  // that is seen
+    auto before = std::chrono::steady_clock::now();
+    h.client.signal(SIGCONT);
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+    h.world.at[0].dead = false;
+    assert_int_equal(h.client.wait(), put);
+    // It was told to ask again, and did not wait for a reply.
+    assert_true(std::chrono::steady_clock::now() - before < std::chrono::seconds(4));
+}
+
 // One that is fenced before its commit: its space is taken back, and nothing is put.
 void a_put_that_was_not_carried_out(void **) {
     Halfway h;
@@ -126,20 +166,56 @@ void a_put_that_was_not_carried_out(void **) {
     assert_int_equal(h.reader->stat("key"), -ENOENT);
 }
 
-// The master reserves space when nobody waits for it any more.
+// The master reserves space, and then nobody waits for it any more.
 void puts_that_got_no_answer(void **) {
+    World world;
+    auto c = world.client();
+    world.kill();
+    world.start("master_before_replies", 2, SIGSTOP);
+    assert_int_equal(c->stat("key"), -ENOENT);
+    world.stop();  // so they are one batch
+    std::vector<std::thread> putting;
+    for (int i = 0; i < 3; i++)
+        putting.emplace_back([&] {
+            ds_store_put_options options{};
+            options.size = sizeof(options);
+            options.timeout_ms = 3000;
+            assert_int_equal(ds_store_put(c->store, "late", 4, nullptr, 0, &options, nullptr),
+                             -ETIMEDOUT);
+        });
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+    world.resume();
+    for (std::thread &thread : putting)
+        thread.join();
+    world.wait_for_stop();
+    world.resume();
+    assert_int_equal(c->stat("late"), -ENOENT);
+    assert_int_equal(c->totals().reservations, 3);
+    assert_int_equal(c->put("key", "y"), 0);
+    assert_int_equal(c->totals().reserved, 0);
+}
+
+// A begin that waits unread when its client gives it back must not be carried out then.
+void a_begin_is_not_overtaken(void **) {
     World world;
     auto c = world.client();
     assert_int_equal(c->put("key", "x"), 0);
     world.stop();
-    for (int i = 0; i < 3; i++)
-        assert_int_equal(c->put("late", noise(MiB), 1, 0, 200), -ETIMEDOUT);
-    world.resume();
-    assert_int_equal(c->stat("key"), 0);
-    assert_true(c->totals().reserved > 0);
+    // Somebody's new connection is the first to be looked at.
+    ds_reply reply{};
+    auto other = std::unique_ptr<ds_fabric, decltype(&ds_fabric_close)>(
+        mortal::open(world.path(), world.at), ds_fabric_close);
+    assert_int_equal(ds_message_call(other.get(), 1, DS_STORE_PORT, "x", 1, 100, &reply),
+                     -ETIMEDOUT);
+    assert_int_equal(c->put("late", noise(MiB), 1, 0, 200), -ETIMEDOUT);
+    std::thread later([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(500));
+        world.resume();
+    });
     assert_int_equal(c->put("key", "y"), 0);
+    later.join();
+    assert_int_equal(c->stat("key"), 0);
     assert_int_equal(c->totals().reserved, 0);
-    assert_int_equal(c->stat("late"), -ENOENT);
 }
 
 }  // namespace
@@ -148,8 +224,11 @@ int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(a_delete_takes_no_later_object),
         cmocka_unit_test(a_put_that_nobody_knows_of),
+        cmocka_unit_test(a_master_that_is_fenced_tells_nobody_so),
+        cmocka_unit_test(a_commit_waits_for_server_0),
         cmocka_unit_test(a_put_that_was_not_carried_out),
         cmocka_unit_test(puts_that_got_no_answer),
+        cmocka_unit_test(a_begin_is_not_overtaken),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

@@ -27,9 +27,10 @@ public:
     World(const World &) = delete;
     World &operator=(const World &) = delete;
 
-    /// It dies at the crash point when it comes there for the nth time.
-    void start(const std::string &crash_point = "", uint64_t nth = 1) {
-        master_ = std::make_unique<local::Child>([=, this] { return serve(crash_point, nth); });
+    /// It gets the signal at the crash point when it comes there for the nth time.
+    void start(const std::string &crash_point = "", uint64_t nth = 1, int signal = SIGKILL) {
+        master_ =
+            std::make_unique<local::Child>([=, this] { return serve(crash_point, nth, signal); });
     }
     void kill() {
         master_->signal(SIGKILL);
@@ -40,6 +41,13 @@ public:
     void resume() const { master_->signal(SIGCONT); }
     /// Until it comes to its crash point.
     void wait_for_death() { assert_int_equal(master_->wait(), 128 + SIGKILL); }
+    void wait_for_stop() const { master_->wait_for_stop(); }
+
+    /// Whether its disk is full.
+    void fill_disk(bool full) const {
+        rlimit limit{full ? 0 : RLIM_INFINITY, RLIM_INFINITY};
+        assert_int_equal(prlimit(master_->pid(), RLIMIT_FSIZE, &limit, nullptr), 0);
+    }
 
     std::unique_ptr<Client> client() const {
         return std::make_unique<Client>(pool_, mortal::open(pool_.folder.file(), at));
@@ -62,10 +70,11 @@ public:
     mortal::Servers at;
 
 private:
-    int serve(const std::string &crash_point, uint64_t nth) {
+    int serve(const std::string &crash_point, uint64_t nth, int signal) {
         using namespace dsmasterd;
+        std::signal(SIGXFSZ, SIG_IGN);
         if (!crash_point.empty())
-            ds::test_points.crash_at(crash_point, nth);
+            ds::test_points.crash_at(crash_point, nth, signal);
         ds_fabric *fabric = mortal::open(pool_.folder.file(), at);
         ds_space *space;
         ds_service *service;
@@ -108,8 +117,11 @@ public:
         ds_fabric_close(fabric_);
     }
 
-    /// Who was the nth to join: 1 is the master.
-    int fence(uint16_t nth) { return pool_->fence({.client = nth, .incarnation = 1}); }
+    /// Who was the nth to join: 1 is the master. One that took the number of another who
+    /// was gone is its next incarnation.
+    int fence(uint16_t nth, uint16_t incarnation = 1) {
+        return pool_->fence({.client = nth, .incarnation = incarnation});
+    }
 
 private:
     ds_fabric *fabric_;
@@ -134,6 +146,16 @@ inline bool is_down(Client &c, uint32_t server) {
     t.size = sizeof(t);
     assert_int_equal(ds_store_get_totals(c.store, 0, &t, all.data(), all.size()), 0);
     return all[server].down;
+}
+
+/// What a client has reserved that dies then.
+inline void die_with_a_reservation(World &world) {
+    local::Child client([&] {
+        auto c = world.client();
+        ds::test_points.crash_at("store_written", 1);
+        return c->put("dead", noise(MiB));
+    });
+    assert_int_equal(client.wait(), 128 + SIGKILL);
 }
 
 inline int repair(Client &c, const std::string &key) {

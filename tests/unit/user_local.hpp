@@ -102,9 +102,16 @@ public:
 
     void signal(int number) const { kill(pid_, number); }
 
+    pid_t pid() const { return pid_; }
+
     /// Until it is stopped by SIGSTOP.
     void stop() const {
         signal(SIGSTOP);
+        wait_for_stop();
+    }
+
+    /// The same, if it does that by itself.
+    void wait_for_stop() const {
         int status;
         waitpid(pid_, &status, WUNTRACED);
         if (!WIFSTOPPED(status))

@@ -296,10 +296,10 @@ void the_queue_is_bounded(void **) {
 void a_late_reply_is_nobodys(void **) {
     Pool pool;
     ds_service *service = pool.bind();
-    Answer a = call(pool.fabric, "first", 100);
-    assert_int_equal(a.rc, -ETIMEDOUT);
-    assert_int_equal(a.reply.outcome, DS_UNKNOWN);
     std::thread caller([&] {
+        Answer first = call(pool.fabric, "first", 1000);
+        assert_int_equal(first.rc, -ETIMEDOUT);
+        assert_int_equal(first.reply.outcome, DS_UNKNOWN);
         Answer second = call(pool.fabric, "second");
         assert_int_equal(second.rc, 0);
         assert_string_equal(second.text.c_str(), "re: second");
@@ -310,6 +310,22 @@ void a_late_reply_is_nobodys(void **) {
     answer_one(service);
     assert_int_equal(ds_service_reply(service, late.cookie, 0, "late", 4), -ENOENT);
     caller.join();
+    ds_service_close(service);
+}
+
+// It does not come behind what its sender has sent since.
+void what_is_given_up_unread_is_not_received(void **) {
+    Pool pool;
+    ds_service *service = pool.bind();
+    ds_message message;
+    Answer a = call(pool.fabric, "first", 100);
+    assert_int_equal(a.rc, -ETIMEDOUT);
+    assert_int_equal(a.reply.outcome, DS_UNKNOWN);
+    assert_int_equal(ds_message_send(pool.fabric, 1, port, "kept", 4, 0), 0);
+    std::string text;
+    receive(service, text);
+    assert_string_equal(text.c_str(), "kept");
+    assert_int_equal(ds_service_receive(service, 0, text.data(), 4, &message), -EAGAIN);
     ds_service_close(service);
 }
 
@@ -564,6 +580,7 @@ int main() {
         cmocka_unit_test(what_does_not_fit_stays),
         cmocka_unit_test(the_queue_is_bounded),
         cmocka_unit_test(a_late_reply_is_nobodys),
+        cmocka_unit_test(what_is_given_up_unread_is_not_received),
         cmocka_unit_test(replies_in_any_order),
         cmocka_unit_test(closed_before_and_after_it_was_received),
         cmocka_unit_test(queued_but_not_received),

@@ -8,8 +8,12 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
 
 #include "fabric/engine.hpp"
 #include "fabric/handles.hpp"
@@ -57,7 +61,7 @@ public:
             }
             auto chain = ops.subspan(first, end - first);
             auto its_ends = ends.subspan(first, end - first);
-            Server &server = servers_[(chain[0].addr - base) >> shift];
+            Server &server = server_of(chain[0]);
             if (!server.dead)
                 below->execute(chain, its_ends, timeout_ms);
             if (server.dead)
@@ -68,12 +72,52 @@ public:
         }
     }
 
+    // What has to wait is held here: its server may die meanwhile.
+    void submit(std::span<Chain *const> chains) override {
+        std::lock_guard guard(lock_);
+        held_.insert(held_.end(), chains.begin(), chains.end());
+    }
+
+    int poll(uint32_t timeout_ms) override {
+        std::vector<Chain *> begun, lost;
+        {
+            std::lock_guard guard(lock_);
+            uint64_t now = now_ns();
+            std::erase_if(held_, [&](Chain *chain) {
+                bool due = chain->not_before <= now || chain->deadline <= now;
+                if (due)
+                    (server_of(chain->ops[0]).dead ? lost : begun).push_back(chain);
+                return due;
+            });
+        }
+        below->submit(begun);
+        for (Chain *chain : lost) {
+            std::fill_n(chain->ends, chain->ops.size(), ended(-ENOTCONN, DS_NOT_EXECUTED));
+            chain->starts++;
+            chain->done(*chain);
+        }
+        int rc = below->poll(lost.empty() ? std::min(timeout_ms, 5u) : 0);
+        return rc < 0 ? rc : rc + static_cast<int>(lost.size());
+    }
+
+    void drain(uint64_t deadline) override {
+        for (Chain *chain : std::exchange(held_, {})) {
+            std::fill_n(chain->ends, chain->ops.size(), ended(-ECANCELED, DS_NOT_EXECUTED));
+            chain->done(*chain);
+        }
+        below->drain(deadline);
+    }
+
     int withdraw(const SpaceInfo &space) override {
         return servers_[0].stuck ? -ETIMEDOUT : below->withdraw(space);
     }
 
 private:
+    Server &server_of(const ds_op &op) const { return servers_[(op.addr - base) >> shift]; }
+
     const Servers &servers_;
+    std::mutex lock_;
+    std::vector<Chain *> held_;
 };
 
 /// Opens a pool's file so. For ds_fabric_close().

@@ -39,6 +39,12 @@ bool is_refusal(int status) {
     return status == -ECONNREFUSED || status == -EBUSY || status == -ECONNRESET;
 }
 
+// Who has closed his end waits for no reply any more.
+bool is_closed(int fd) {
+    pollfd end{fd, 0, 0};
+    return poll(&end, 1, 0) > 0 && end.revents & POLLHUP;
+}
+
 }  // namespace
 
 int LocalPort::bind(const LocalFile &file, const PortFolder &folder, uint32_t port, uint32_t queue,
@@ -157,6 +163,9 @@ void LocalPort::take_from(int fd) {
         if (length < 0 || (frame.type != Frame::request && frame.type != Frame::one_way))
             return drop(fd);
         bool want_reply = frame.type == Frame::request;
+        // Given up unread. What he has sent since, by another connection, may have been read.
+        if (want_reply && is_closed(fd))
+            return drop(fd);
         payload.resize(static_cast<size_t>(length));
         if (queue_.size() < limit_)
             queue_.push_back({connections_.at(fd), want_reply, std::move(payload)});

@@ -38,6 +38,10 @@ uint64_t ClientTable::bytes(const fabric::SpaceInfo &space) {
     return std::min(room, (DS_LAYOUT_MAX_CLIENT + 1) * entry_bytes);
 }
 
+bool ClientTable::has(const fabric::SpaceInfo &space, uint32_t client) {
+    return client != 0 && client < bytes(space) / entry_bytes;
+}
+
 uint64_t ClientTable::word_address(uint32_t client) const {
     return address(space_->info) + client * entry_bytes;
 }
@@ -85,7 +89,7 @@ int ClientTable::load(std::vector<Entry> &entries) {
 
 // The two words come in no order, so they are read until they are the same twice.
 int ClientTable::load(uint32_t client, Entry &entry) {
-    if (client == 0 || client >= bytes(space_->info) / entry_bytes)
+    if (!has(space_->info, client))
         return -EINVAL;
     if (int rc = scratch_.open(); rc < 0)
         return rc;

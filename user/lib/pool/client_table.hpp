@@ -31,6 +31,9 @@ public:
     static uint64_t address(const fabric::SpaceInfo &space);
     static uint64_t bytes(const fabric::SpaceInfo &space);
 
+    /// Whether there is this number.
+    static bool has(const fabric::SpaceInfo &space, uint32_t client);
+
     /// @p timeout_ms: longest wait of an access, 0 for that of @p space.
     explicit ClientTable(ds_space *space, uint32_t timeout_ms = 0)
         : space_(space), scratch_(space, timeout_ms) {}

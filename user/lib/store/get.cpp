@@ -136,7 +136,8 @@ int Store::read_range(const Identity &object, const Place &place, const Range &r
             continue;
         }
         rc = take_any(object, place, range, target, readings.front(), deadline, flaws);
-        uint64_t done = std::min(end, division.start(readings.front().shard + 1)) - range.offset;
+        uint64_t read = division.start(readings.front().shard + 1);
+        uint64_t done = std::clamp(read, range.offset, end) - range.offset;
         readings.pop_front();
         if (rc == 0 && options.progress && options.progress(options.arg, done))
             rc = -EINTR;

@@ -17,7 +17,6 @@ constexpr uint32_t patience_ms = 5000;  // for one reply, before the request is 
 bool may_pass(int rc) {
     switch (rc) {
     case -EBUSY:
-    case -ECONNABORTED:
     case -ECONNREFUSED:
     case -ECONNRESET:
     case -ENOTCONN:
@@ -84,8 +83,7 @@ void Link::settle(uint64_t deadline) {
         named.key_length = static_cast<uint16_t>(begun.key.size());
         Answer answer;
         answer.request = begun.request;
-        int rc = send(wire::abort, named, {begun.key}, deadline, answer);
-        if (may_pass(rc) || rc == -EROFS)
+        if (send(wire::abort, named, {begun.key}, deadline, answer) < 0)
             return give_back(begun.request, begun.key);
     }
 }
@@ -108,8 +106,9 @@ int Link::exchange(std::vector<std::byte> &request, uint64_t deadline, Answer &a
             rc = accept(request, answer, reply.status);
             if (rc == 0)
                 rc = std::min(reply.status, 0);
-            if (rc != -ECONNABORTED)
+            if (rc != -ECONNABORTED && rc != -EAGAIN)
                 return rc;
+            rc = -ETIMEDOUT;  // if it stays so
         }
         if (!may_pass(rc))
             return rc;
@@ -131,6 +130,9 @@ int Link::accept(const std::vector<std::byte> &request, Answer &answer, int32_t 
     if (head.magic != wire::magic || head.length != answer.bytes.size() || head.op != asked.op ||
         head.request != asked.request)
         return -EPROTO;
+    // Of another store, which has epochs of its own.
+    if (store_ != 0 && head.store != store_)
+        return status < 0 ? 0 : -EPROTO;
     uint32_t seen = epoch_;
     while (seen < head.epoch && !epoch_.compare_exchange_weak(seen, head.epoch)) {
     }

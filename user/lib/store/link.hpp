@@ -60,7 +60,7 @@ public:
 
     /// The space that this begin may have reserved will not be written.
     void give_back(uint64_t begin, std::string_view key);
-    /// Tells the master so of all of them, or as far as it answers, and can write it down.
+    /// Tells the master so of all of them, until it does not answer that it is done.
     void settle(uint64_t deadline);
 
 private:

@@ -178,9 +178,14 @@ int Store::list(std::string_view prefix, std::string_view after, uint32_t timeou
                 return -EPROTO;
             std::memcpy(&e, answer.bytes.data() + at, sizeof(e));
             at += sizeof(e);
-            if (e.key_length == 0 || answer.bytes.size() - at < round_up(e.key_length, 8))
+            if (answer.bytes.size() - at < round_up(e.key_length, 8))
                 return -EPROTO;
-            cursor.assign(reinterpret_cast<const char *>(answer.bytes.data()) + at, e.key_length);
+            std::string_view key(reinterpret_cast<const char *>(answer.bytes.data()) + at,
+                                 e.key_length);
+            // Behind the last one: so a list has an end, whatever the master says.
+            if (key <= cursor || !key.starts_with(prefix) || key.size() > wire::max_key)
+                return -EPROTO;
+            cursor = key;
             at += round_up(e.key_length, 8);
             ds_store_object object{};
             object.size = sizeof(object);

@@ -5,7 +5,8 @@
 // All numbers are little-endian. What is reserved is 0, and refused if it is not.
 // Behind a fixed part come the variable parts, in the order in which their
 // lengths are named, without gaps. A reply that is no success is a Head alone;
-// the message's status is its negative errno.
+// the message's status is its negative errno. After -EAGAIN, nobody knows now, the
+// client repeats its request.
 #pragma once
 
 #include <cstddef>

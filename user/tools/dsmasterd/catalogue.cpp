@@ -105,6 +105,7 @@ Catalogue::Catalogue(const std::string &path)
       find_request_(database_, "SELECT " RESERVATION
                                " FROM reservation"
                                " WHERE client = ? AND incarnation = ? AND request = ?"),
+      up_to_(database_, "SELECT 1 FROM reservation WHERE version <= ? LIMIT 1"),
       remove_reservation_(database_, "DELETE FROM reservation WHERE version = ?"),
       overtake_(database_, "UPDATE reservation SET overtaken = 1 WHERE key = ?"),
       clients_(database_, "SELECT DISTINCT client, incarnation FROM reservation"),
@@ -230,6 +231,12 @@ std::optional<Reservation> Catalogue::find_reservation(Client client, uint64_t r
     Reservation reservation = reservation_of(find_request_);
     find_request_.reset();
     return reservation;
+}
+
+bool Catalogue::has_reservation_up_to(int64_t version) {
+    bool has = up_to_.with(version).step();
+    up_to_.reset();
+    return has;
 }
 
 void Catalogue::remove_reservation(int64_t version) {

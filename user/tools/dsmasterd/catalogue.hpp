@@ -97,6 +97,7 @@ public:
     void add(const Reservation &reservation);
     std::optional<Reservation> find_reservation(int64_t version);
     std::optional<Reservation> find_reservation(Client client, uint64_t request);
+    bool has_reservation_up_to(int64_t version);
     void remove_reservation(int64_t version);
     void overtake(std::string_view key);
     std::vector<Client> clients();
@@ -123,7 +124,8 @@ private:
     Database database_;
     Setup setup_;
     Statement find_, set_, remove_, list_;
-    Statement add_, find_version_, find_request_, remove_reservation_, overtake_, clients_, of_;
+    Statement add_, find_version_, find_request_, up_to_, remove_reservation_, overtake_, clients_,
+        of_;
     Statement retire_, forget_, memory_, set_memory_;
 };
 

@@ -33,7 +33,7 @@ Folder::Folder(const std::string &path, bool create) : path_(path) {
         ours.st_ino != named.st_ino || ours.st_dev != named.st_dev)
         throw Refused("another dsmasterd was just removing the folder '" + path + "'",
                       "start again", 5);
-    is_draft_ = create && access(metadata().c_str(), F_OK) < 0;
+    is_draft_ = access(metadata().c_str(), F_OK) < 0;
 }
 
 Folder::~Folder() {

@@ -14,7 +14,8 @@ public:
     /// another master's, or there is none; with @p create it is made.
     Folder(const std::string &path, bool create);
 
-    /// What --create has made goes, unless keep() was called.
+    /// What was not there before goes, unless keep() was called: a store that could not be
+    /// made, or metadata of none.
     ~Folder();
     Folder(const Folder &) = delete;
     Folder &operator=(const Folder &) = delete;

@@ -268,6 +268,7 @@ int main(int argc, char **argv) {
     std::signal(SIGTERM, [](int) { stop = true; });
     std::signal(SIGINT, [](int) { stop = true; });
     std::signal(SIGXFSZ, SIG_IGN);  // write(2) says it too
+    std::signal(SIGPIPE, SIG_IGN);  // nobody reads what we say: that is no reason to end
     try {
         return run(parse(argc, argv));
     } catch (const Refused &refused) {

@@ -101,12 +101,12 @@ void Master::serve(ds_service *service, const std::atomic<bool> &stop) {
     }
 }
 
-// All that has come; if nothing has, what comes in time.
+// All that has come, but no more than a batch; if nothing has, what comes in time.
 void Master::collect(ds_service *service, uint32_t timeout_ms) {
-    while (requests_.size() < most_in_a_batch) {
+    for (size_t received = requests_.size(); received < most_in_a_batch; received++) {
         Request request{.message = {}, .bytes = std::vector<std::byte>(wire::most_bytes)};
-        int rc = ds_service_receive(service, requests_.empty() ? timeout_ms : 0,
-                                    request.bytes.data(), wire::most_bytes, &request.message);
+        int rc = ds_service_receive(service, received == 0 ? timeout_ms : 0, request.bytes.data(),
+                                    wire::most_bytes, &request.message);
         if (rc == -EAGAIN || rc == -ETIMEDOUT)
             return;
         if (rc < 0 && !requests_.empty())

@@ -137,6 +137,7 @@ private:
     void note(uint32_t server, const Sighting &sighting, uint64_t now);
     void doubt(uint32_t server);
     void doubt(std::string_view key);
+    bool may_be_lost(ds::store::wire::Location at, int64_t version) const;
     bool repair_next();
     void end_round();
     void plan(Slice slice);

@@ -8,8 +8,9 @@
 // then seals; one transaction puts them in the place of the lost ones, which are
 // retired. A crash leaves a reservation of a client that is gone, or all of it done.
 //
-// Memory is known by its number. Only when no object is in doubt any more are the
-// numbers of all servers remembered: so a master that is killed before looks again.
+// Memory is known by its number. A server's is remembered only when no object is in doubt
+// any more, and no put is under way that was begun while it had another: so a master that
+// is killed before looks again.
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -77,11 +78,12 @@ void Master::rejoin() {
     ds::fabric::Fabric &fabric = space_->engine->fabric();
     pool_.reset();
     int rc = fabric.withdraw(space_->info);
-    if (rc == 0)
+    // While server 0 is away that is all: to try it would take all the time that we have.
+    if (rc == 0 && !servers_[0].silent_since)
         rc = ds::pool::Pool::join(space_, pool_);
-    fenced_ = rc < 0;
+    fenced_ = !pool_;
     next_rejoin_ = fabric.now_ns() + second;
-    if (fenced_)
+    if (rc < 0)
         std::fprintf(stderr, "dsmasterd: cannot join the pool anew: %s\n", ds_strerror(rc));
 }
 
@@ -138,6 +140,13 @@ void Master::doubt(std::string_view key) {
     next_round_ = 0;
 }
 
+// Whether what was written there for this version is perhaps there no more: its server
+// is down, or has other memory than when the version was begun.
+bool Master::may_be_lost(Location at, int64_t version) const {
+    uint32_t server = server_of(at);
+    return map_.is_down(server) || version <= servers_[server].changed;
+}
+
 // ---- Rounds ----
 
 // Has the copier look at the next slice. False if it shall be called again.
@@ -188,9 +197,13 @@ void Master::end_round() {
     if (!incomplete_.empty())
         return;
     try {
-        for (uint32_t server = 0; server < servers_.size(); server++)
-            if (servers_[server].memory != catalogue_.memory_of(server))
-                catalogue_.set_memory(server, servers_[server].memory);
+        for (uint32_t server = 0; server < servers_.size(); server++) {
+            const Server &s = servers_[server];
+            // What was begun before is in doubt when it is committed, be it to a later master.
+            if (s.memory != catalogue_.memory_of(server) &&
+                !catalogue_.has_reservation_up_to(s.changed))
+                catalogue_.set_memory(server, s.memory);
+        }
     } catch (const Full &) {
         // At the end of the next round.
     }
@@ -279,6 +292,8 @@ bool Master::swap_in(const Slice &slice) {
                 std::swap(object->locations[slice.first * slice.replicas + copy.index],
                           extent.locations[0]);
                 swapped++;
+                if (may_be_lost(copy.to, copy.reservation))
+                    doubt(slice.key);
             }
             retire(extent);
         }

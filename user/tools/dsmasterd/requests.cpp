@@ -69,10 +69,12 @@ int32_t Master::answer(const Request &request, Reply &reply) {
         return -EOPNOTSUPP;
     if (head.length != request.bytes.size() || head.reserved != 0)
         return -EPROTO;
-    if (head.epoch > epoch_)
-        return -ECONNABORTED;  // another master has taken over
     if (head.op != wire::hello && head.store != shape_.store)
         return -EXDEV;
+    if (head.epoch > epoch_)
+        return -ECONNABORTED;  // another master has taken over
+    if (head.client != 0 && client_of(head) == self())
+        return -EACCES;  // we ask nobody
     switch (head.op) {
     case wire::hello:
         return hello(head, reply);
@@ -132,7 +134,7 @@ int32_t Master::begin(Bytes bytes, Reply &reply) {
         return -EOPNOTSUPP;
     Client client = client_of(begin.head);
     uint32_t replicas = begin.memory_replicas;
-    if (client.client == 0 || replicas == 0 ||
+    if (!ClientTable::has(space_->info, client.client) || replicas == 0 ||
         replicas > std::min(wire::max_replicas, shape_.servers))
         return -EINVAL;
     if (begin.length > ds::store::max_object)
@@ -195,9 +197,8 @@ int32_t Master::commit(Bytes bytes, Reply &) {
         retire(version);
     else
         set_newest(key, version, current);
-    // Memory that was there when the put began is perhaps not what is there now.
     for (wire::Location location : version.locations)
-        if (version.version <= servers_[server_of(location)].changed)
+        if (may_be_lost(location, version.version))
             doubt(key);
     return 0;
 }
@@ -231,11 +232,11 @@ int32_t Master::without_reservation(const wire::Named &named) {
     ds::fabric::Owner owner{.client = named.head.client, .incarnation = named.head.incarnation};
     ClientTable::Entry entry;
     if (servers_[0].silent_since)
-        return -EBUSY;  // the client table is away
+        return -EAGAIN;  // the client table is away
     int rc = ClientTable(space_).load(owner.client, entry);
     heard(rc);
     if (rc < 0)
-        return rc;
+        return rc == -EINVAL ? rc : -EAGAIN;  // nobody knows now, be it that we are fenced
     return entry.word == ClientTable::word_of(owner) ? 0 : -ESHUTDOWN;
 }
 

@@ -49,7 +49,8 @@ struct ds_reply {
  * been served.
  *
  * On a local fabric the node is any of the pool's: all are this host. A full queue
- * refuses there when the service receives the next time.
+ * refuses there when the service receives the next time. A request that was not
+ * received when its time was over never is.
  *
  * Return: 0, or -ENOTCONN: no such connected peer; -ECONNREFUSED: nobody has bound
  * the service; -EBUSY: its queue is full; -E2BIG: payload too long; -EMSGSIZE: reply

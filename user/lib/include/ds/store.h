@@ -9,7 +9,8 @@
  *
  * The metadata are with a master, dsmasterd; the bytes go between this process
  * and the memory servers without it. While the master is away, calls wait for it
- * as long as their time allows.
+ * as long as their time allows. They end with -EXDEV if that of another store is in
+ * its place.
  *
  * Threads: every function may be called by any thread at any time, except that
  * nothing may use a store while it is closed. Puts, gets and checks poll the fabric
