@@ -157,7 +157,7 @@ static void bad_moves(void **state)
 
 	(void)state;
 	assert_int_equal(ds_move(&table, token + 1, 1, 0), -EBADF);
-	assert_int_equal(ds_move(&table, token + DS_TOKEN_PAGE, 1, 0), -EBADF);
+	assert_int_equal(ds_move_begin(&table, &m, token + DS_TOKEN_PAGE, 1, 0), -EBADF);
 	assert_int_equal(ds_move(&table, token, 3, 0), -EEXIST);
 	assert_int_equal(ds_move_begin(&table, &m, token, 1, 0), 0);
 	assert_int_equal(ds_move(&table, token, 1, 1), -EBUSY);

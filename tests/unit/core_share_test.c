@@ -438,6 +438,7 @@ static void the_oldest_is_in_use(void **state)
 	assert_int_equal(ds_cache_partition(&cache, 101, 0, 1), 0);
 	assert_int_equal(tick(1), 0);
 	assert_int_equal(share->used, 3);
+	assert_int_equal(share->held, 0);
 	assert_int_equal(cache.table.l2.used, 0);
 	assert_int_equal(tick(1), 1);
 	assert_int_equal(tier_of(1 + DOMAINS), 2);
