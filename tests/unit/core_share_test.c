@@ -325,6 +325,30 @@ static void whose_a_token_is(void **state)
 	stop_domains(pds);
 }
 
+/* Of one with as many uses as can be counted, too, or of whose protection domain that is so. */
+static void whose_one_in_use_is(void **state)
+{
+	struct ds_token_desc d = { .type = DS_TOKEN_QP, .qp.qp_type = 0xff };
+	u32 pds[DOMAINS], wide;
+
+	(void)state;
+	start_domains(pds);
+	hold(pds[3], true);
+	hold(tokens[3], true);
+	assert_int_equal(ds_share_domain(&cache.table, tokens[3]), 103);
+	hold(tokens[3], false);
+	hold(pds[3], false);
+	/* But a wide one has to be held to be read. */
+	d.qp.pd = ds_token_index(pds[1]);
+	assert_int_equal(ds_token_create(&cache.table, &d, &wide), 0);
+	assert_int_equal(ds_share_domain(&cache.table, wide), 101);
+	hold(wide, true);
+	assert_int_equal(ds_share_domain(&cache.table, wide), DS_SHARE_NONE);
+	hold(wide, false);
+	end(wide);
+	stop_domains(pds);
+}
+
 /* So many steps. */
 static u32 tick(u32 steps)
 {
@@ -434,7 +458,7 @@ static void the_oldest_is_in_use(void **state)
 	use(1);
 	use(1 + DOMAINS);
 	use(1 + 2 * DOMAINS);
-	hold(1, true);
+	hold(tokens[1], true);
 	assert_int_equal(ds_cache_partition(&cache, 101, 0, 1), 0);
 	assert_int_equal(tick(1), 0);
 	assert_int_equal(share->used, 3);
@@ -447,7 +471,7 @@ static void the_oldest_is_in_use(void **state)
 	assert_int_equal(tick(100), 0);
 	assert_int_equal(tier_of(1), 1);
 	assert_int_equal(share->used, 1);
-	hold(1, false);
+	hold(tokens[1], false);
 	check_all(in);
 	stop_domains(pds);
 }
@@ -520,6 +544,7 @@ int main(void)
 		TEST(a_domain_at_once),
 		TEST(a_place_is_promised),
 		TEST(whose_a_token_is),
+		TEST(whose_one_in_use_is),
 		TEST(a_domain_gets_less),
 		TEST(who_cannot_go),
 		TEST(the_oldest_is_in_use),
