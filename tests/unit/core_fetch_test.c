@@ -53,6 +53,7 @@ static void start_with(u32 policy, u32 l2_pages, u32 prefetch)
 
 	assert_int_equal(ds_cache_init(&cache, TOKENS + 10, CAPACITY, policy, l2_pages,
 				       DS_L2_ANYWHERE), 0);
+	memset(&fetch, 0xaa, sizeof(fetch));
 	assert_int_equal(ds_fetch_init(&fetch, &cache, allowed, NULL, NULL), 0);
 	assert_int_equal(ds_batch_set(&fetch.batch, DS_L2_PAGE_PREFETCH_SIZE, prefetch * 16), 0);
 	for (i = 0; i < TOKENS; i++)

@@ -39,8 +39,10 @@ static void shares_come_and_go(void **state)
 	start_domains(pds);
 	assert_int_equal(ds_shares_prepare(&cache.shares), 0);
 	assert_false(ds_cache_share(&cache, 0, &share));
-	for (i = 0; i < DS_SHARES; i++)
+	for (i = 0; i < DS_SHARES; i++) {
+		assert_null(ds_share_find(&cache.shares, 0));
 		assert_int_equal(ds_cache_partition(&cache, 100 + i, 1, 10 + i), 0);
+	}
 	for (i = 0; i < DS_SHARES; i++) {
 		assert_true(ds_cache_share(&cache, i, &share));
 		assert_int_equal(share.domain, 100 + i);
@@ -438,6 +440,7 @@ static void who_cannot_go(void **state)
 	assert_int_equal(tier_of(2 + 9 * DOMAINS), 1);
 	for (i = 1; i < 6; i++)
 		assert_int_equal(ds_cache_pin(&cache, tokens[1 + i * DOMAINS], false), 0);
+	assert_int_equal(stuck->held, 0);	/* of which it keeps none */
 	assert_int_equal(tick(100), 4);
 	assert_int_equal(stuck->used, 1);
 	check_all(in);

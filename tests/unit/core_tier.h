@@ -80,6 +80,7 @@ static inline void start(u32 mode, u32 l2_pages)
 {
 	u32 i;
 
+	memset(&cache, 0xaa, sizeof(cache));	/* what was there means nothing */
 	assert_int_equal(ds_cache_init(&cache, TOKENS + 10, CAPACITY, mode, l2_pages,
 				       DS_L2_ANYWHERE), 0);
 	for (i = 0; i < TOKENS; i++)
