@@ -479,6 +479,38 @@ static void the_oldest_is_in_use(void **state)
 	stop_domains(pds);
 }
 
+/* Who was revoked is no move, though its revoker does not say so yet. */
+static void revoked_and_too_many(void **state)
+{
+	u32 i, pds[DOMAINS], in[4];
+	u64 words[2];
+
+	(void)state;
+	start_domains(pds);
+	assert_int_equal(ds_shares_prepare(&cache.shares), 0);
+	assert_int_equal(ds_cache_partition(&cache, 101, 0, 3), 0);
+	for (i = 0; i < 3; i++)
+		use(1 + i * DOMAINS);
+	cache.table.l1.left = NULL;
+	for (i = 0; i < 2; i++) {
+		words[i] = word_of(tokens[1 + i * DOMAINS]);
+		assert_int_equal(ds_token_revoke(&cache.table, tokens[1 + i * DOMAINS], NULL), 0);
+	}
+	assert_int_equal(ds_cache_partition(&cache, 101, 0, 1), 0);
+	assert_int_equal(tick(100), 0);
+	assert_int_equal(cache.shares.of[0].used, 1);
+	assert_int_equal(tier_of(1 + 2 * DOMAINS), 1);
+	for (i = 0; i < 2; i++) {
+		l1_slot_left(&cache.table.l1, ds_word_slot(words[i]), tokens[1 + i * DOMAINS]);
+		ds_token_free(&cache.table, tokens[1 + i * DOMAINS]);
+		tokens[1 + i * DOMAINS] = create(1 + i * DOMAINS);
+	}
+	cache.table.l1.left = l1_slot_left;
+	assert_int_equal(cache.shares.of[0].used, 1);
+	check_all(in);
+	stop_domains(pds);
+}
+
 /* Who could not leave, while its domain's share became smaller, is not counted to it again. */
 static void who_stays_after_all(void **state)
 {
@@ -551,6 +583,7 @@ int main(void)
 		TEST(a_domain_gets_less),
 		TEST(who_cannot_go),
 		TEST(the_oldest_is_in_use),
+		TEST(revoked_and_too_many),
 		TEST(who_stays_after_all),
 		TEST(who_is_on_his_way),
 	};
