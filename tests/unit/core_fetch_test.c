@@ -321,6 +321,7 @@ static void pages(void **state)
 	assert_true(page & DS_FETCH_L2);
 	assert_int_equal(batch->fetch(&fetch.batch, page, &item, 1), 0);
 	assert_int_equal(item.ret, 0);
+	assert_int_equal(item.pack.fixed & 0xffffff, 303);
 	assert_int_equal(batch->neighbours(&fetch.batch, page, tokens[302], near, 4), 0);
 	assert_int_equal(ds_cache_stage(&cache, tokens[330]), 0);
 	assert_int_equal(batch->neighbours(&fetch.batch, page, tokens[302], near, 4), 1);

@@ -475,6 +475,11 @@ static void the_oldest_is_in_use(void **state)
 	assert_int_equal(tier_of(1), 1);
 	assert_int_equal(share->used, 1);
 	hold(tokens[1], false);
+	/* It leaves when it can. */
+	use(1 + 3 * DOMAINS);
+	assert_int_equal(tier_of(1 + 3 * DOMAINS), 1);
+	assert_int_equal(tier_of(1), 2);
+	assert_int_equal(share->used, 1);
 	check_all(in);
 	stop_domains(pds);
 }
