@@ -257,13 +257,13 @@ static void *seek(void *arg)
 	return NULL;
 }
 
-/* Most moves are given up when they have begun: then the token is shown where it was. */
+/* Each other move is given up when it has begun: then the token is shown where it was. */
 static bool gives_up(u32 token, enum ds_move_step step)
 {
 	static u32 moves;
 
 	(void)token;
-	return step == DS_MOVE_CLAIMED && ++moves % 8;
+	return step == DS_MOVE_CLAIMED && ++moves % 2;
 }
 
 /* The slot is always the same: moves of two tokens to it would be a mistake of the caller. */
@@ -275,9 +275,9 @@ static void *carry(void *arg)
 	while (!READ_ONCE(stop)) {
 		u32 token = smp_load_acquire(&now);
 
-		for (i = 0; i < 8; i++)
+		for (i = 0; i < 2; i++)
 			ds_move(&table, token, 3, 0);
-		for (i = 0; i < 8; i++)
+		for (i = 0; i < 2; i++)
 			ds_move(&table, token, 1, 7);
 		sched_yield();
 	}
