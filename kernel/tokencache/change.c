@@ -93,12 +93,10 @@ static u32 l2_slot_for(struct ds_cache *c, struct ds_cache_change *ch, u32 token
 	return slot == DS_L2_NONE ? l2_vacate(c, ch, fixed) : slot;
 }
 
-/* It is not the change's if who is in it is still to leave. */
+/* It is not the change's if who is in it is still to leave: that is its first move. */
 static void l2_slot_unused(struct ds_cache *c, const struct ds_cache_change *ch, u32 slot)
 {
-	const struct ds_cache_move *last = ch->count ? &ch->moves[ch->count - 1] : NULL;
-
-	if (!last || last->from != 2 || last->slot != slot)
+	if (!ch->count)
 		ds_l2_give(&c->table.l2, slot);
 }
 

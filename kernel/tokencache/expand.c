@@ -138,7 +138,6 @@ static u32 open_request(struct ds_expand *box, u32 token, u32 page, u32 requeste
 	s->requester = requester;
 	s->unattended = false;
 	s->stage = false;
-	s->prestaged = false;
 	box->background += priority == DS_EXPAND_BACKGROUND;
 	box->held[requester]++;
 	return slot;

@@ -18,7 +18,6 @@ int ds_l1_init(struct ds_l1 *l1, u32 capacity)
 		return -ENOMEM;
 	}
 	l1->shift = 64 - bits;
-	l1->capacity = capacity;
 	return 0;
 }
 
@@ -28,7 +27,6 @@ void ds_l1_destroy(struct ds_l1 *l1)
 	ds_free(l1->slots);
 	l1->hints = NULL;
 	l1->slots = NULL;
-	l1->capacity = 0;
 }
 
 void ds_l1_fill(struct ds_l1 *l1, u32 slot, u32 token, const struct ds_token_pack *p)

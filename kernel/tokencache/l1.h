@@ -44,7 +44,6 @@ static_assert(sizeof(struct ds_l1_slot) == 32, "half a cache line");
  * @hints: where a handle's slot may be: DS_L1_WAYS for each hash, slot << DS_L1_TAG_BITS |
  *	tag; anybody writes them at any time, so nobody believes them
  * @shift: of the hash
- * @capacity: how many slots
  * @left: called when the token of a slot was revoked, in the revoker's context; NULL if
  *	nobody wants to know
  */
@@ -52,7 +51,6 @@ struct ds_l1 {
 	struct ds_l1_slot *slots;
 	u32 *hints;
 	u32 shift;
-	u32 capacity;
 	void (*left)(struct ds_l1 *l1, u32 slot, u32 token);
 };
 

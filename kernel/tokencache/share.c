@@ -238,13 +238,12 @@ bool ds_share_keeps(const struct ds_shares *s, u32 slot)
 
 /*
  * One that has as many uses as can be counted, so that it may be the one that cannot leave its
- * slot, is read without one more. A wide one's description would need it.
+ * slot, is read without one more. A wide one's description would need it, and is not read.
  */
 static int describe(struct ds_token_table *t, u32 token, struct ds_token_desc *d)
 {
 	int ret = ds_token_get(t, token, d);
 	struct ds_token_pack p;
-	u32 where;
 	u64 word;
 
 	if (!ret)
@@ -254,8 +253,6 @@ static int describe(struct ds_token_table *t, u32 token, struct ds_token_desc *d
 	ret = ds_token_find(t, token, &word);
 	if (!ret)
 		ret = ds_token_copy(t, token, &word, &p);
-	if (!ret && ds_token_pack_is_wide(&p, &where))
-		ret = -EOVERFLOW;
 	return ret ?: ds_token_unpack(&p, NULL, d);
 }
 

@@ -4,12 +4,8 @@
  */
 #include "slotmap.h"
 
-#define SLOTS_MAX	0x1000000u
-
 int ds_slotmap_init(struct ds_slotmap *m, u32 slots)
 {
-	if (!slots || slots > SLOTS_MAX)
-		return -EINVAL;
 	m->bits = (u32)ilog2((u64)slots) + 1;	/* more chains than slots */
 	m->heads = ds_alloc(sizeof(m->heads[0]) << m->bits);
 	m->slots = ds_alloc(sizeof(m->slots[0]) * slots);

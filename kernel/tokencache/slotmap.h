@@ -30,7 +30,7 @@ struct ds_slotmap {
  * @m: table
  * @slots: how many, 1 to 2^24
  *
- * Return: 0, -EINVAL or -ENOMEM.
+ * Return: 0 or -ENOMEM.
  */
 int ds_slotmap_init(struct ds_slotmap *m, u32 slots);
 

@@ -186,10 +186,37 @@ static void who_cannot_go(void **state)
 	assert_true(use(TOKENS - 1));
 }
 
+/* Of an index whose tokens are smaller: nothing behind its page's homes is read for it. */
+static void a_handle_of_another_type(void **state)
+{
+	struct ds_token_desc d = { .type = DS_TOKEN_PD };
+	u32 i, pds[DS_TOKEN_PAGE], forged;
+	struct ds_token_pack p;
+
+	(void)state;
+	assert_int_equal(ds_cache_init(&cache, DS_TOKEN_PAGE, CAPACITY, DS_POLICY_DEFAULT, 0,
+				       DS_L2_ANYWHERE), 0);
+	for (i = 0; i < DS_TOKEN_PAGE; i++)
+		assert_int_equal(ds_token_create(&cache.table, &d, &pds[i]), 0);
+	forged = ds_token_make(DS_TOKEN_QP, ds_token_gen(pds[i - 1]), ds_token_index(pds[i - 1]));
+	assert_int_equal(ds_cache_look(&cache, forged, &p), -EBADF);
+	assert_int_equal(ds_cache_get(&cache, forged, &d), -EBADF);
+	assert_int_equal(ds_cache_touch(&cache, forged), -EBADF);
+	assert_int_equal(ds_cache_miss(&cache, forged), -EBADF);
+	assert_int_equal(ds_cache_stage(&cache, forged), -EBADF);
+	assert_int_equal(ds_cache_pin(&cache, forged, true), -EBADF);
+	assert_int_equal(ds_token_add_posted(&cache.table, forged, 1), -EBADF);
+	assert_int_equal(ds_token_revoke(&cache.table, forged, NULL), -EBADF);
+	for (i = 0; i < DS_TOKEN_PAGE; i++)
+		end(pds[i]);
+	assert_int_equal(ds_cache_destroy(&cache), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(limits),
+		cmocka_unit_test(a_handle_of_another_type),
 		cmocka_unit_test_setup_teardown(hits_and_misses, setup, teardown),
 		cmocka_unit_test_setup_teardown(random_uses, setup, teardown),
 		cmocka_unit_test_setup_teardown(who_cannot_go, setup, teardown),

@@ -143,6 +143,29 @@ static void *user(void *arg)
 	return NULL;
 }
 
+/*
+ * Of the wide ones that come and go. It takes no lock: that a copy is there it knows from nothing
+ * else than that it is kept.
+ */
+static void *look(void *unused)
+{
+	struct ds_token_desc d;
+	u32 i, token;
+
+	while (!READ_ONCE(stop)) {
+		for (i = (STABLE + 15) / 16 * 16; i < TOKENS; i += 16) {
+			token = READ_ONCE(tokens[i]);
+			if (ds_whole_get(&whole, token, &d) < 0)
+				continue;
+			if (d.qp.number != i + 1)
+				count(&wrong);
+			ds_token_put(&cache.table, token);
+		}
+		sched_yield();
+	}
+	return unused;
+}
+
 static void *work(void *unused)
 {
 	while (!READ_ONCE(stop))
@@ -193,7 +216,7 @@ static void nothing_wrong_is_read(void **state)
 {
 	const char *steps = getenv("DS_TEST_STEPS");
 	struct user users[USERS];
-	pthread_t worker, other;
+	pthread_t worker, other, reader;
 	u32 i;
 
 	(void)state;
@@ -205,6 +228,7 @@ static void nothing_wrong_is_read(void **state)
 		tokens[i] = create(i);
 	assert_int_equal(pthread_create(&worker, NULL, work, NULL), 0);
 	assert_int_equal(pthread_create(&other, NULL, end_and_create, NULL), 0);
+	assert_int_equal(pthread_create(&reader, NULL, look, NULL), 0);
 	for (i = 0; i < USERS; i++) {
 		users[i] = (struct user) {
 			.number = i, .random = i + 1,
@@ -217,6 +241,7 @@ static void nothing_wrong_is_read(void **state)
 	WRITE_ONCE(stop, true);
 	pthread_join(worker, NULL);
 	pthread_join(other, NULL);
+	pthread_join(reader, NULL);
 	ds_fetch_shut(&fetch);
 	print_message("# %llu reads, %llu hits, %llu ended; %llu misses waited, %llu from staging, "
 		      "%llu stale, %llu DMA operations; %llu asked; %llu copies kept, read %llu times\n", reads, hits, ended,

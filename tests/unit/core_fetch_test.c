@@ -53,6 +53,7 @@ static void start_with(u32 policy, u32 l2_pages, u32 prefetch)
 
 	assert_int_equal(ds_cache_init(&cache, TOKENS + 10, CAPACITY, policy, l2_pages,
 				       DS_L2_ANYWHERE), 0);
+	memset(&fetch, 0xaa, sizeof(fetch));
 	assert_int_equal(ds_fetch_init(&fetch, &cache, allowed, NULL, NULL), 0);
 	assert_int_equal(ds_batch_set(&fetch.batch, DS_L2_PAGE_PREFETCH_SIZE, prefetch * 16), 0);
 	for (i = 0; i < TOKENS; i++)
@@ -320,6 +321,7 @@ static void pages(void **state)
 	assert_true(page & DS_FETCH_L2);
 	assert_int_equal(batch->fetch(&fetch.batch, page, &item, 1), 0);
 	assert_int_equal(item.ret, 0);
+	assert_int_equal(item.pack.fixed & 0xffffff, 303);
 	assert_int_equal(batch->neighbours(&fetch.batch, page, tokens[302], near, 4), 0);
 	assert_int_equal(ds_cache_stage(&cache, tokens[330]), 0);
 	assert_int_equal(batch->neighbours(&fetch.batch, page, tokens[302], near, 4), 1);

@@ -20,6 +20,7 @@ static u64 locks;
 #define found_at	whole_found_at
 #include "tokencache/whole.c"
 #undef found_at
+#include "tokencache/inline.c"
 
 enum { ROUNDS = 100 };
 
@@ -85,7 +86,14 @@ static void get_whole(u32 i, u32 tier)
 	ds_token_put(&cache.table, tokens[i]);
 }
 
-/* Of all tokens, in each of the three ways. */
+/* What a chain that has posted writes in place. */
+static void write(u32 i)
+{
+	assert_int_equal(ds_token_set_state(&cache.table, tokens[i], i % 2), 0);
+	post(i);
+}
+
+/* Of all tokens, in each of the three ways; and each is written to. */
 static void use_all(void)
 {
 	u64 found[4] = { 0 }, n;
@@ -99,6 +107,7 @@ static void use_all(void)
 			look(i, tier);
 			assert_int_equal(get(i), tier);
 			get_whole(i, tier);
+			write(i);
 			assert_int_equal(locks, before);
 			found[tier]++;
 		}

@@ -140,6 +140,22 @@ static void pages_change_hands(void **state)
 	ds_l2_destroy(&l2);
 }
 
+/* How many pages are a bucket's, and no two of the same one. */
+static u32 pages_of_buckets(void)
+{
+	u32 i, other, n = 0;
+
+	for (i = 0; i < l2.nr_pages; i++) {
+		if (l2.pages[i].mixed || !l2.pages[i].used)
+			continue;
+		n++;
+		for (other = 0; other < i; other++)
+			assert_true(l2.pages[other].mixed || !l2.pages[other].used ||
+				    l2.pages[other].base != l2.pages[i].base);
+	}
+	return n;
+}
+
 /* More buckets of one hash than are looked through: those that are not found are mixed. */
 static void same_hash(void **state)
 {
@@ -157,6 +173,7 @@ static void same_hash(void **state)
 		}
 	}
 	assert_int_equal(l2.used, 500 * found);
+	assert_int_equal(pages_of_buckets(), CHAIN_LOOK + 1);
 	ds_l2_destroy(&l2);
 }
 

@@ -157,7 +157,7 @@ static void bad_moves(void **state)
 
 	(void)state;
 	assert_int_equal(ds_move(&table, token + 1, 1, 0), -EBADF);
-	assert_int_equal(ds_move(&table, token + DS_TOKEN_PAGE, 1, 0), -EBADF);
+	assert_int_equal(ds_move_begin(&table, &m, token + DS_TOKEN_PAGE, 1, 0), -EBADF);
 	assert_int_equal(ds_move(&table, token, 3, 0), -EEXIST);
 	assert_int_equal(ds_move_begin(&table, &m, token, 1, 0), 0);
 	assert_int_equal(ds_move(&table, token, 1, 1), -EBUSY);
@@ -406,6 +406,16 @@ static void blocking(void **state)
 		carry(qp, 3, 0);
 		expect(qp, 3, posted);
 	}
+	/* Chosen when it was on its way already, and had been written to: it is copied once more. */
+	table.blocking = false;
+	assert_int_equal(ds_move_begin(&table, &m, qp, 1, 0), 0);
+	assert_int_equal(ds_move_copy(&table, &m), 0);
+	assert_int_equal(ds_token_add_posted(&table, qp, 5), 0);
+	table.blocking = true;
+	assert_int_equal(ds_move_commit(&table, &m), -EAGAIN);
+	assert_int_equal(ds_move_copy(&table, &m), 0);
+	assert_int_equal(ds_move_commit(&table, &m), 0);
+	expect(qp, 1, posted + 5);
 }
 
 /* Aborted after each step, each way: as if nothing had been. */

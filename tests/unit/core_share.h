@@ -51,15 +51,15 @@ static inline void count_domains(u32 of[DOMAINS])
 }
 
 /* As many uses as can be counted, or no longer. */
-static inline void hold(u32 i, bool hold)
+static inline void hold(u32 token, bool hold)
 {
 	u32 n;
 
 	for (n = 0; n < DS_WORD_USES_MAX - 1; n++) {
 		if (hold)
-			assert_int_equal(ds_token_hold(&cache.table, tokens[i]), 0);
+			assert_int_equal(ds_token_hold(&cache.table, token), 0);
 		else
-			ds_token_put(&cache.table, tokens[i]);
+			ds_token_put(&cache.table, token);
 	}
 }
 

@@ -188,7 +188,7 @@ static void the_oldest_cannot_leave(void **state)
 
 	(void)state;
 	start_full(DS_POLICY_DEFAULT, pds, HALF, kept);
-	hold(nth(1, 0), true);
+	hold(tokens[nth(1, 0)], true);
 	assert_int_equal(ds_share_domain(&cache.table, tokens[nth(1, 0)]), 101);
 	use(nth(1, kept));
 	assert_int_not_equal(tier_of(nth(1, kept)), 1);
@@ -199,7 +199,7 @@ static void the_oldest_cannot_leave(void **state)
 		assert_int_not_equal(tier_of(nth(1, i + 1)), 1);
 	}
 	assert_int_equal(tier_of(nth(1, 0)), 1);
-	hold(nth(1, 0), false);
+	hold(tokens[nth(1, 0)], false);
 	assert_true(comes(nth(1, 2 * kept), 1));
 	assert_int_not_equal(tier_of(nth(1, 0)), 1);
 	assert_int_equal(cache.policy.pinned, CAPACITY);

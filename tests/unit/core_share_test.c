@@ -39,8 +39,10 @@ static void shares_come_and_go(void **state)
 	start_domains(pds);
 	assert_int_equal(ds_shares_prepare(&cache.shares), 0);
 	assert_false(ds_cache_share(&cache, 0, &share));
-	for (i = 0; i < DS_SHARES; i++)
+	for (i = 0; i < DS_SHARES; i++) {
+		assert_null(ds_share_find(&cache.shares, 0));
 		assert_int_equal(ds_cache_partition(&cache, 100 + i, 1, 10 + i), 0);
+	}
 	for (i = 0; i < DS_SHARES; i++) {
 		assert_true(ds_cache_share(&cache, i, &share));
 		assert_int_equal(share.domain, 100 + i);
@@ -325,6 +327,30 @@ static void whose_a_token_is(void **state)
 	stop_domains(pds);
 }
 
+/* Of one with as many uses as can be counted, too, or of whose protection domain that is so. */
+static void whose_one_in_use_is(void **state)
+{
+	struct ds_token_desc d = { .type = DS_TOKEN_QP, .qp.qp_type = 0xff };
+	u32 pds[DOMAINS], wide;
+
+	(void)state;
+	start_domains(pds);
+	hold(pds[3], true);
+	hold(tokens[3], true);
+	assert_int_equal(ds_share_domain(&cache.table, tokens[3]), 103);
+	hold(tokens[3], false);
+	hold(pds[3], false);
+	/* But a wide one has to be held to be read. */
+	d.qp.pd = ds_token_index(pds[1]);
+	assert_int_equal(ds_token_create(&cache.table, &d, &wide), 0);
+	assert_int_equal(ds_share_domain(&cache.table, wide), 101);
+	hold(wide, true);
+	assert_int_equal(ds_share_domain(&cache.table, wide), DS_SHARE_NONE);
+	hold(wide, false);
+	end(wide);
+	stop_domains(pds);
+}
+
 /* So many steps. */
 static u32 tick(u32 steps)
 {
@@ -414,6 +440,7 @@ static void who_cannot_go(void **state)
 	assert_int_equal(tier_of(2 + 9 * DOMAINS), 1);
 	for (i = 1; i < 6; i++)
 		assert_int_equal(ds_cache_pin(&cache, tokens[1 + i * DOMAINS], false), 0);
+	assert_int_equal(stuck->held, 0);	/* of which it keeps none */
 	assert_int_equal(tick(100), 4);
 	assert_int_equal(stuck->used, 1);
 	check_all(in);
@@ -434,10 +461,11 @@ static void the_oldest_is_in_use(void **state)
 	use(1);
 	use(1 + DOMAINS);
 	use(1 + 2 * DOMAINS);
-	hold(1, true);
+	hold(tokens[1], true);
 	assert_int_equal(ds_cache_partition(&cache, 101, 0, 1), 0);
 	assert_int_equal(tick(1), 0);
 	assert_int_equal(share->used, 3);
+	assert_int_equal(share->held, 0);
 	assert_int_equal(cache.table.l2.used, 0);
 	assert_int_equal(tick(1), 1);
 	assert_int_equal(tier_of(1 + DOMAINS), 2);
@@ -446,7 +474,44 @@ static void the_oldest_is_in_use(void **state)
 	assert_int_equal(tick(100), 0);
 	assert_int_equal(tier_of(1), 1);
 	assert_int_equal(share->used, 1);
-	hold(1, false);
+	hold(tokens[1], false);
+	/* It leaves when it can. */
+	use(1 + 3 * DOMAINS);
+	assert_int_equal(tier_of(1 + 3 * DOMAINS), 1);
+	assert_int_equal(tier_of(1), 2);
+	assert_int_equal(share->used, 1);
+	check_all(in);
+	stop_domains(pds);
+}
+
+/* Who was revoked is no move, though its revoker does not say so yet. */
+static void revoked_and_too_many(void **state)
+{
+	u32 i, pds[DOMAINS], in[4];
+	u64 words[2];
+
+	(void)state;
+	start_domains(pds);
+	assert_int_equal(ds_shares_prepare(&cache.shares), 0);
+	assert_int_equal(ds_cache_partition(&cache, 101, 0, 3), 0);
+	for (i = 0; i < 3; i++)
+		use(1 + i * DOMAINS);
+	cache.table.l1.left = NULL;
+	for (i = 0; i < 2; i++) {
+		words[i] = word_of(tokens[1 + i * DOMAINS]);
+		assert_int_equal(ds_token_revoke(&cache.table, tokens[1 + i * DOMAINS], NULL), 0);
+	}
+	assert_int_equal(ds_cache_partition(&cache, 101, 0, 1), 0);
+	assert_int_equal(tick(100), 0);
+	assert_int_equal(cache.shares.of[0].used, 1);
+	assert_int_equal(tier_of(1 + 2 * DOMAINS), 1);
+	for (i = 0; i < 2; i++) {
+		l1_slot_left(&cache.table.l1, ds_word_slot(words[i]), tokens[1 + i * DOMAINS]);
+		ds_token_free(&cache.table, tokens[1 + i * DOMAINS]);
+		tokens[1 + i * DOMAINS] = create(1 + i * DOMAINS);
+	}
+	cache.table.l1.left = l1_slot_left;
+	assert_int_equal(cache.shares.of[0].used, 1);
 	check_all(in);
 	stop_domains(pds);
 }
@@ -519,9 +584,11 @@ int main(void)
 		TEST(a_domain_at_once),
 		TEST(a_place_is_promised),
 		TEST(whose_a_token_is),
+		TEST(whose_one_in_use_is),
 		TEST(a_domain_gets_less),
 		TEST(who_cannot_go),
 		TEST(the_oldest_is_in_use),
+		TEST(revoked_and_too_many),
 		TEST(who_stays_after_all),
 		TEST(who_is_on_his_way),
 	};

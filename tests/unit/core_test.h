@@ -14,17 +14,15 @@
 
 #include "shim.h"
 
-static int allocs_left = -1;	/* -1: no limit */
+static int allocs_left = -1;	/* before the one that fails; -1: none does */
 static int allocs_held;
 
 static inline void *counted_alloc(size_t size)
 {
 	void *p;
 
-	if (!allocs_left)
+	if (allocs_left >= 0 && !allocs_left--)
 		return NULL;
-	if (allocs_left > 0)
-		allocs_left--;
 	p = calloc(1, size);
 	allocs_held += p != NULL;
 	return p;

@@ -27,9 +27,14 @@ static u32 spoiled;
 static inline int copy_and_spoil(const struct ds_token_table *t, u32 token, u64 *word,
 				 struct ds_token_pack *p);
 
+/* By who has it alone: a revoke waits for that one, and hides it afterwards. */
+static inline void show_alone(struct ds_l1 *l1, u32 token, u32 slot);
+
 #define ds_token_copy(t, token, word, p) copy_and_spoil(t, token, word, p)
+#define ds_l1_show(l1, token, slot) show_alone(l1, token, slot)
 #include "tokencache/move.c"
 #undef ds_token_copy
+#undef ds_l1_show
 
 enum { CAPACITY = 64, TOKENS = 3000 };
 
@@ -49,6 +54,12 @@ static inline u32 create(u32 i)
 	d.qp.pd = i % 3 ? 1 : i;	/* most are neighbours */
 	assert_int_equal(ds_token_create(&cache.table, &d, &token), 0);
 	return token;
+}
+
+static inline void show_alone(struct ds_l1 *l1, u32 token, u32 slot)
+{
+	assert_true(*ds_token_word(&cache.table, token) & DS_WORD_WRITER);
+	ds_l1_show(l1, token, slot);
 }
 
 static inline void post(u32 i)
@@ -80,6 +91,7 @@ static inline void start(u32 mode, u32 l2_pages)
 {
 	u32 i;
 
+	memset(&cache, 0xaa, sizeof(cache));	/* what was there means nothing */
 	assert_int_equal(ds_cache_init(&cache, TOKENS + 10, CAPACITY, mode, l2_pages,
 				       DS_L2_ANYWHERE), 0);
 	for (i = 0; i < TOKENS; i++)

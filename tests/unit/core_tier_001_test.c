@@ -304,6 +304,40 @@ static void back_in_another_slot(void **state)
 	stop();
 }
 
+/* Who was revoked is sent nowhere, and its slot is free, though its revoker does not say so yet. */
+static void idle_and_revoked(void **state)
+{
+	u32 i, in[4];
+	u64 words[CAPACITY];
+
+	(void)state;
+	start(DS_POLICY_LITERAL_001, 1);
+	set_thresholds(1, 1);
+	for (i = 0; i < CAPACITY; i++)
+		use(i);
+	cache.table.l1.left = NULL;
+	for (i = 0; i < CAPACITY; i++) {
+		words[i] = word_of(tokens[i]);
+		assert_int_equal(ds_token_revoke(&cache.table, tokens[i], NULL), 0);
+	}
+	tick(10000000, 100);
+	assert_int_equal(ds_cache_tick(&cache, 20000000, 0, &no_load, 100), 0);
+	assert_int_equal(cache.table.l2.used, 0);
+	for (i = CAPACITY; i < 2 * CAPACITY; i++) {
+		use(i);
+		assert_int_equal(tier_of(i), 1);
+	}
+	for (i = 0; i < CAPACITY; i++) {
+		l1_slot_left(&cache.table.l1, ds_word_slot(words[i]), tokens[i]);
+		ds_token_free(&cache.table, tokens[i]);
+		tokens[i] = create(i);
+	}
+	cache.table.l1.left = l1_slot_left;
+	check_all(in);
+	assert_int_equal(in[1], CAPACITY);
+	stop();
+}
+
 /* From L2 after the time that is set. */
 static void demotion_from_l2_as_set(void **state)
 {
@@ -338,6 +372,7 @@ int main(void)
 		TEST(demotion_001),
 		TEST(demotion_default),
 		TEST(back_in_another_slot),
+		TEST(idle_and_revoked),
 		TEST(demotion_from_l2_as_set),
 	};
 

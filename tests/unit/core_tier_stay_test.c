@@ -140,6 +140,40 @@ static void pinned(void **state)
 	use_all_and_stop();
 }
 
+static u32 told;
+
+static void count_moves(u32 token, u32 from, u32 to, u32 bytes)
+{
+	(void)token;
+	(void)from;
+	(void)to;
+	(void)bytes;
+	told++;
+}
+
+/* Whoever wants it in a tier: nobody sets out for it, and the policy does not hear of it. */
+static void pinned_at_home(void **state)
+{
+	struct ds_policy_slot slots[CAPACITY];
+	u32 i;
+
+	(void)state;
+	start(DS_POLICY_DEFAULT, 1);
+	for (i = 0; i < TOKENS; i++)
+		use(i);
+	for (i = 0; tier_of(i) != 3; i++)
+		;
+	assert_int_equal(ds_cache_pin(&cache, tokens[i], true), 0);
+	memcpy(slots, cache.policy.slots, sizeof(slots));
+	cache.table.moved = count_moves;
+	told = 0;
+	assert_int_equal(ds_cache_miss(&cache, tokens[i]), -EPERM);
+	assert_int_equal(ds_cache_stage(&cache, tokens[i]), -EPERM);
+	assert_int_equal(told, 0);
+	assert_memory_equal(slots, cache.policy.slots, sizeof(slots));
+	stop();
+}
+
 /* A third of the tokens is not for L1, a third not for L2. */
 static bool not_everywhere(const struct ds_cache *c, u32 token, u32 tier)
 {
@@ -210,6 +244,7 @@ int main(void)
 		TEST(l1_cannot_go),
 		TEST(pinned_after_all),
 		TEST(pinned),
+		TEST(pinned_at_home),
 		TEST(not_allowed_everywhere),
 		TEST(pins_have_a_limit),
 	};

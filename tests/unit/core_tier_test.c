@@ -273,7 +273,6 @@ static void tell(struct ds_token_idle *idle)
 
 static struct ds_token_idle waiter = { .done = tell };
 
-/* Each of the three revoked in between, and several of them: only that one does not come. */
 /* Whoever comes meanwhile gets another slot of L1 than the one that is promised. */
 static void another_comes_meanwhile(void)
 {
@@ -291,6 +290,7 @@ static void another_comes_meanwhile(void)
 	ds_cache_miss_abort(&cache, &second);
 }
 
+/* Each of the three revoked in between, and several of them: only that one does not come. */
 static void revoked_between(void **state)
 {
 	u32 mask, k, who[3], in[4];

@@ -6,6 +6,7 @@
 #include "core_test.h"
 
 static void (*during_alloc)(void);
+static size_t alloc_bytes;	/* all that was asked for */
 
 static inline void *interrupted_alloc(size_t size)
 {
@@ -14,6 +15,7 @@ static inline void *interrupted_alloc(size_t size)
 	during_alloc = NULL;
 	if (call)
 		call();
+	alloc_bytes += size;
 	return counted_alloc(size);
 }
 

@@ -41,6 +41,25 @@ static void indices_in_turn(void **state)
 	assert_int_equal(ds_token_index(create(DS_TOKEN_MR, 0)), 4);
 }
 
+/* A token's word and its home, of which a page has as many as it says. */
+static void bytes_of_a_token(void **state)
+{
+	static const u8 bytes[DS_TOKEN_TYPES] = {
+		[DS_TOKEN_PD] = 16, [DS_TOKEN_CQ] = 16, [DS_TOKEN_MR] = 24, [DS_TOKEN_QP] = 24,
+	};
+	size_t before;
+	u32 i;
+	u8 type;
+
+	(void)state;
+	for (type = 0; type < DS_TOKEN_TYPES; type++) {
+		before = alloc_bytes;
+		for (i = 0; i < DS_TOKEN_PAGE; i++)
+			create(type, i);
+		assert_int_equal(alloc_bytes - before, bytes[type] * DS_TOKEN_PAGE);
+	}
+}
+
 /* An index gives each generation once, and then rests. */
 static void retirement(void **state)
 {
@@ -239,6 +258,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(indices_in_turn, setup, teardown),
+		cmocka_unit_test_setup_teardown(bytes_of_a_token, setup, teardown),
 		cmocka_unit_test_setup_teardown(retirement, setup, teardown),
 		cmocka_unit_test_setup_teardown(retired_in_turn, setup, teardown),
 		cmocka_unit_test_setup_teardown(half_is_for_others, setup, teardown),

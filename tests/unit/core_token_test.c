@@ -121,7 +121,7 @@ static void owners(void **state)
 /* One after the other in the same place, narrow and wide, while others are there. */
 static void each_type(void **state)
 {
-	u32 type, key, token, other[DS_TOKEN_TYPES];
+	u32 type, key, token, other[DS_TOKEN_TYPES], again[DS_TOKEN_TYPES + 1];
 	struct ds_token_desc d;
 
 	(void)state;
@@ -147,12 +147,13 @@ static void each_type(void **state)
 	for (type = 0; type < DS_TOKEN_TYPES; type++)
 		end(other[type]);
 	assert_int_equal(table.wide.live, 0);
-	/* Their records are used again, all of them. */
+	/* Their records are used again, all of them, and each by one. */
 	for (key = 0; key <= DS_TOKEN_TYPES; key++) {
 		d = wide_desc(DS_TOKEN_MR, key);
-		assert_int_equal(ds_token_create(&table, &d, &token), 0);
-		expect(token, d);
+		assert_int_equal(ds_token_create(&table, &d, &again[key]), 0);
 	}
+	for (key = 0; key <= DS_TOKEN_TYPES; key++)
+		expect(again[key], wide_desc(DS_TOKEN_MR, key));
 	assert_int_equal(table.wide.used, DS_TOKEN_TYPES + 1);
 }
 

@@ -284,6 +284,26 @@ static void errors_are_asked_for_again(void **state)
 	stop();
 }
 
+/* Words that are no token's: it is not used for that. */
+static void unreadable(void **state)
+{
+	struct ds_token_desc d;
+	u64 *home, was, word;
+
+	(void)state;
+	start();
+	home = ds_token_home_of(&cache.table, tokens[0]);
+	was = *home;
+	*home = 0;
+	assert_int_equal(ds_whole_get(&buffers, tokens[0], &d), -EPROTO);
+	assert_int_equal(ds_cache_get(&cache, tokens[0], &d), -EPROTO);
+	assert_int_equal(ds_token_find(&cache.table, tokens[0], &word), 0);
+	assert_int_equal(ds_word_uses(word), 0);
+	*home = was;
+	assert_int_equal(use(0), 0);
+	stop();
+}
+
 static void buffers_are_bounded(void **state)
 {
 	u32 i, got = 0, full = 0;
@@ -323,6 +343,7 @@ int main(void)
 		TEST(what_has_ended_leaves_nothing),
 		TEST(ended_between_the_copy_and_its_news),
 		TEST(errors_are_asked_for_again),
+		TEST(unreadable),
 		TEST(buffers_are_bounded),
 	};
 
