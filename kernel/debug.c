@@ -80,6 +80,7 @@ static struct ds_fp ds_fps[DS_FP_COUNT] = {
 	[DS_FP_SEG_REGISTER]	= { .name = "seg_register" },
 	[DS_FP_SEG_REVOKE]	= { .name = "seg_revoke" },
 	[DS_FP_ATTACH_KEYS]	= { .name = "attach_keys" },
+	[DS_FP_STORAGE]		= { .name = "storage" },
 	[DS_FP_TOKEN_WIDE]	= { .name = "token_wide" },
 	[DS_FP_TOKEN_READ]	= { .name = "token_read" },
 	[DS_FP_TOKEN_WRITE]	= { .name = "token_write", .atomic = true },

@@ -24,6 +24,7 @@ enum ds_failpoint {
 	DS_FP_SEG_REGISTER,	/* before a chunk is registered */
 	DS_FP_SEG_REVOKE,	/* before keys are taken away, after attachers were told */
 	DS_FP_ATTACH_KEYS,	/* keys of a segment arrived, before they are used */
+	DS_FP_STORAGE,		/* before a file behind a segment is read or written */
 	DS_FP_TOKEN_WIDE,	/* a memory region's token has no room for what it says */
 	DS_FP_TOKEN_READ,	/* a token cannot be read where it is: the host is asked */
 	DS_FP_TOKEN_WRITE,	/* likewise a queue pair's be written; it may not sleep there */

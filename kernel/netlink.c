@@ -3,9 +3,10 @@
  * DS: the commands of the netlink family. docs/netlink.md has the table of
  * commands and attributes that ds_policy and ds_commands write down here.
  *
- * Commands run in parallel (parallel_ops) because some wait for other hosts.
- * While one waits, no netlink family of the kernel can be registered or
- * removed, this one included; so waits are at most DS_MAX_TIMEOUT_MS long.
+ * Commands run in parallel (parallel_ops) because some wait for other hosts, or for
+ * storage. While one waits, no netlink family of the kernel can be registered or
+ * removed, this one included; so no wait is without a limit. Where the caller says how
+ * long, it is DS_MAX_TIMEOUT_MS.
  */
 #include <linux/ctype.h>
 #include <linux/in.h>
@@ -324,17 +325,17 @@ static int ds_seg_add_cmd(struct genl_info *info)
 	}
 
 	if (attrs[DS_A_FD]) {
-		attr.file = ds_backing_open(nla_get_u32(attrs[DS_A_FD]), info->extack);
-		if (IS_ERR(attr.file))
-			return PTR_ERR(attr.file);
+		attr.backing = ds_backing_open(nla_get_u32(attrs[DS_A_FD]), info->extack);
+		if (IS_ERR(attr.backing))
+			return PTR_ERR(attr.backing);
 	}
 	skb = ds_reply_begin(info, &hdr);
 	if (!skb) {
-		ds_backing_close(attr.file);
+		ds_backing_put(attr.backing);
 		return -ENOMEM;
 	}
 	seg = ds_segment_create(&attr, &id, info->extack);
-	ds_backing_close(attr.file);
+	ds_backing_put(attr.backing);
 	if (IS_ERR(seg))
 		return ds_reply_end(info, skb, hdr, PTR_ERR(seg));
 	err = nla_put_u64_64bit(skb, DS_A_SEGMENT, id, DS_A_PAD);

@@ -5,13 +5,17 @@
  *
  * The segment's memory is a copy that was read when it was made. Writes to the memory
  * do not reach the file; ds_backing_write() does, and waits until they are there.
+ *
+ * Storage may hang, and then nobody can end what it was asked to do. So a work of the
+ * file's own asks it, with a copy of the data, and is waited for only so long.
  */
 #ifndef _DS_BACKING_H
 #define _DS_BACKING_H
 
 #include <linux/types.h>
 
-struct file;
+struct ds_backing;
+struct ds_vspace_run;
 struct netlink_ext_ack;
 struct page;
 
@@ -20,19 +24,30 @@ struct page;
  * @fd: its descriptor
  *
  * Context: process, the caller's.
- * Return: the file with a reference, for ds_backing_close(); ERR_PTR: -EBADF, -EINVAL:
- *	no file to read and write at an offset, or on a file system without storage
+ * Return: the file with a reference; ERR_PTR: -EBADF, -EINVAL: no file to read and write
+ *	at an offset, or on a file system without storage; -ENOMEM
  */
-struct file *ds_backing_open(u32 fd, struct netlink_ext_ack *extack);
-void ds_backing_close(struct file *file);	/* may be NULL */
+struct ds_backing *ds_backing_open(u32 fd, struct netlink_ext_ack *extack);
+void ds_backing_get(struct ds_backing *b);
+void ds_backing_put(struct ds_backing *b);	/* may be NULL */
 
-/* Fill @count pages from the file; behind its end they stay as they are. 0 or -errno; killable. */
-int ds_backing_read(struct file *file, struct page **pages, u64 count);
+/*
+ * The file is read once, then written, by one caller at a time. Context of both: process;
+ * killable. Return: 0 or -errno; -ETIMEDOUT: the storage has not answered within DS_BACKING_MS
+ */
+#define DS_BACKING_MS	10000
 
-/* Write @data to the file. Not yet on the disk: ds_backing_sync(). 0 or -errno. */
-int ds_backing_write(struct file *file, u64 offset, const void *data, u32 length);
+/* Fill @count pages from the file; behind its end they stay as they are. */
+int ds_backing_read(struct ds_backing *b, struct page **pages, u64 count);
 
-/* What was written to [from, to) is on stable storage when it returns 0. */
-int ds_backing_sync(struct file *file, u64 from, u64 to);
+/*
+ * Write @data to the @count runs of the file; 0: it is on stable storage. After -ETIMEDOUT
+ * and -EINTR it may still come there, and until it has, this returns -EBUSY at once.
+ */
+int ds_backing_write(struct ds_backing *b, const struct ds_vspace_run *runs, u32 count,
+		     const u8 *data);
+
+/* The storage has not answered yet: the file may still change. */
+bool ds_backing_busy(struct ds_backing *b);	/* may be NULL */
 
 #endif

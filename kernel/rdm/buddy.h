@@ -86,10 +86,12 @@ u32 ds_buddy_alloc_some(struct ds_buddy *b, u32 pages, u32 *start);
  */
 void ds_buddy_free(struct ds_buddy *b, u32 start, u32 pages);
 
-/* Pages of the largest free block. */
+/* Pages of the largest free block. Also for who looks while others change it. */
 static inline u32 ds_buddy_largest(const struct ds_buddy *b)
 {
-	return b->orders ? 1u << ilog2(b->orders) : 0;
+	u32 orders = READ_ONCE(b->orders);
+
+	return orders ? 1u << ilog2(orders) : 0;
 }
 
 #endif /* DS_RDM_BUDDY_H */

@@ -62,7 +62,9 @@ static int ds_packet_msg_handle(void *ctx, const struct ds_msg *msg, void *reply
 	struct ds_packet p;
 	int size;
 
-	for (; left; packet += step, left -= step) {
+	/* When the connection is closed, its teardown waits for us. */
+	for (; left && READ_ONCE(msg->conn->state) != DS_CONN_CLOSING;
+	     packet += step, left -= step) {
 		ds_stat_inc(NULL, DS_STAT_PACKETS_RECEIVED);
 		size = ds_packet2_parse(packet, left, false, &p);
 		if (size < 0) {

@@ -70,19 +70,8 @@ static int ds_pool_persist(void *pool, const struct ds_vspace_run *runs, u32 cou
 			   const u8 *data)
 {
 	struct ds_segment *seg = ((struct ds_pool *)pool)->seg;
-	u64 from = U64_MAX, to = 0;
-	u32 i;
-	int err;
 
-	for (i = 0; i < count; i++) {
-		err = ds_backing_write(seg->attr.file, runs[i].offset, data, runs[i].length);
-		if (err)
-			return err;
-		data += runs[i].length;
-		from = min(from, runs[i].offset);
-		to = max(to, runs[i].offset + runs[i].length);
-	}
-	return ds_backing_sync(seg->attr.file, from, to);
+	return ds_backing_write(seg->attr.backing, runs, count, data);
 }
 
 /* What is in one chunk, by the chunk's token, which stays as long as the pool. */
@@ -138,7 +127,7 @@ static const struct ds_packet_memory_ops ds_pool_persistent = {
 
 const struct ds_packet_memory_ops *ds_pool_ops(const struct ds_pool *pool)
 {
-	return pool->seg->attr.file ? &ds_pool_persistent : &ds_pool_volatile;
+	return pool->seg->attr.backing ? &ds_pool_persistent : &ds_pool_volatile;
 }
 
 struct ds_pool *ds_pool_create(struct ds_segment *seg, u32 access)

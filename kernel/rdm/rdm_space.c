@@ -97,13 +97,16 @@ err_free:
 	return ERR_PTR(err);
 }
 
-/* Ended for all who find it, then without a user; its segment is free for another. */
+/*
+ * Ended for all who find it, then without a user; its segment is free for another. Of those who
+ * wait for the lock only one that has it already may run a request, and wait for storage.
+ */
 static void ds_rdm_space_kill(struct ds_rdm_space *space)
 {
 	struct ds_segment *seg = space->seg;
 
+	WRITE_ONCE(space->dead, true);
 	mutex_lock(&space->lock);
-	space->dead = true;
 	ds_packet_space_exit(&space->core);
 	mutex_unlock(&space->lock);
 	ds_pool_destroy(space->pool);
@@ -161,7 +164,7 @@ int ds_rdm_space_del(u32 id, struct netlink_ext_ack *extack)
 static struct ds_rdm_space *ds_rdm_space_lock(struct ds_rdm_space *space)
 {
 	mutex_lock(&space->lock);
-	if (!space->dead)
+	if (!READ_ONCE(space->dead))
 		return space;
 	mutex_unlock(&space->lock);
 	kref_put(&space->ref, ds_rdm_space_release);
@@ -195,11 +198,7 @@ int ds_rdm_space_for_each(int (*fn)(struct ds_rdm_space *space, void *ctx), void
 	if (mutex_lock_killable(&ds_rdm_spaces_lock))
 		return -EINTR;
 	xa_for_each(&ds_rdm_spaces, id, space) {
-		ret = mutex_lock_killable(&space->lock);
-		if (ret)
-			break;
 		ret = fn(space, ctx);
-		mutex_unlock(&space->lock);
 		if (ret)
 			break;
 	}

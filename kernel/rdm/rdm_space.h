@@ -22,8 +22,8 @@ struct netlink_ext_ack;
  * @id: its number
  * @seg: its memory; a reference is held
  * @pool: that, as packets reach it
- * @lock: held while a request runs; protects @core and @dead
- * @dead: deleted: @core is gone
+ * @lock: held while a request runs; protects @core
+ * @dead: being deleted: @core is gone, or will be
  * @core: see packet_space.h
  */
 struct ds_rdm_space {
@@ -65,7 +65,10 @@ int ds_rdm_space_del(u32 id, struct netlink_ext_ack *extack);
 struct ds_rdm_space *ds_rdm_space_enter(u32 id);
 void ds_rdm_space_leave(struct ds_rdm_space *space);
 
-/* Call @fn for each space, entered, until it returns non-zero. */
+/*
+ * Call @fn for each space until it returns non-zero. None is deleted meanwhile, but requests
+ * run: @fn reads numbers, which may be of different moments.
+ */
 int ds_rdm_space_for_each(int (*fn)(struct ds_rdm_space *space, void *ctx), void *ctx);
 
 void ds_rdm_space_exit(void);

@@ -7,7 +7,6 @@
  *	ds_segments_lock
  *	ds_segment.lock		see grant.c
  */
-#include <linux/file.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <uapi/ds/ioctl.h>
@@ -21,6 +20,10 @@
 #include "params.h"
 #include "segment.h"
 #include "trace.h"
+
+/* Said to who would delete it, or make another space of it. */
+#define DS_SEGMENT_MAY_CHANGE	\
+	"the storage behind its file has not answered and may still write; try again when it has"
 
 static LIST_HEAD(ds_segments);
 static DEFINE_MUTEX(ds_segments_lock);
@@ -41,7 +44,7 @@ static void ds_segment_end(struct ds_segment *seg, bool wait)
 	mutex_lock(&ds_segments_lock);
 	ds_segments_bytes -= seg->attr.length;
 	mutex_unlock(&ds_segments_lock);
-	ds_backing_close(seg->attr.file);
+	ds_backing_put(seg->attr.backing);
 	ds_domain_put(seg->dom);
 	kfree(seg);
 }
@@ -120,11 +123,11 @@ static int ds_segment_get_file(struct ds_segment *seg)
 {
 	int err;
 
-	if (!seg->attr.file)
+	if (!seg->attr.backing)
 		return 0;
-	err = ds_backing_read(seg->attr.file, seg->pages, seg->attr.length >> PAGE_SHIFT);
+	err = ds_backing_read(seg->attr.backing, seg->pages, seg->attr.length >> PAGE_SHIFT);
 	if (!err)
-		get_file(seg->attr.file);
+		ds_backing_get(seg->attr.backing);
 	return err;
 }
 
@@ -161,7 +164,10 @@ struct ds_segment *ds_segment_create(const struct ds_segment_attr *attr, u64 *id
 	}
 	ret = ds_segment_get_file(seg);
 	if (ret) {
-		if (ret != -EINTR)
+		if (ret == -ETIMEDOUT)
+			NL_SET_ERR_MSG(extack,
+				       "the storage behind the file does not answer; try again when it does");
+		else if (ret != -EINTR)
 			NL_SET_ERR_MSG(extack, "the file behind the segment cannot be read");
 		goto err_pages;
 	}
@@ -271,7 +277,12 @@ int ds_segment_delete_id(u64 id, struct netlink_ext_ack *extack)
 	list_for_each_entry(seg, &ds_segments, link) {
 		if (seg->id != id)
 			continue;
-		ret = seg->attr.by_file ? -EPERM : seg->served ? -EBUSY : 0;
+		if (seg->attr.by_file)
+			ret = -EPERM;
+		else if (seg->served)
+			ret = -EBUSY;
+		else
+			ret = ds_backing_busy(seg->attr.backing) ? -EAGAIN : 0;
 		found = seg;
 		if (!ret)
 			list_del_init(&seg->link);
@@ -283,6 +294,8 @@ int ds_segment_delete_id(u64 id, struct netlink_ext_ack *extack)
 	else if (ret == -EBUSY)
 		NL_SET_ERR_MSG(extack,
 			       "a space of the packet service uses the segment; delete that first");
+	else if (ret == -EAGAIN)
+		NL_SET_ERR_MSG(extack, DS_SEGMENT_MAY_CHANGE);
 	else if (ret)
 		NL_SET_ERR_MSG(extack, "the segment belongs to an open file and ends with it");
 	if (ret)
@@ -327,6 +340,8 @@ struct ds_segment *ds_segment_serve(u64 id, struct netlink_ext_ack *extack)
 		err = -EPERM;
 	else if (seg->served)
 		err = -EBUSY;
+	else if (ds_backing_busy(seg->attr.backing))
+		err = -EAGAIN;
 	else
 		seg->served = true;
 	mutex_unlock(&ds_segments_lock);
@@ -336,6 +351,8 @@ struct ds_segment *ds_segment_serve(u64 id, struct netlink_ext_ack *extack)
 		NL_SET_ERR_MSG(extack, "the segment belongs to an open file and would end with it");
 	else if (err == -EBUSY)
 		NL_SET_ERR_MSG(extack, "the segment has a space of the packet service already");
+	else if (err == -EAGAIN)
+		NL_SET_ERR_MSG(extack, DS_SEGMENT_MAY_CHANGE);
 	ds_segment_put(seg);
 	return ERR_PTR(err);
 }

@@ -10,10 +10,10 @@
 #include <linux/mutex.h>
 #include <linux/types.h>
 
+struct ds_backing;
 struct ds_conn;
 struct ds_domain;
 struct ds_pin;
-struct file;
 struct netlink_ext_ack;
 
 #define DS_NAME_LEN	32
@@ -27,7 +27,7 @@ struct ds_segment_attr {
 	u32		access;		/* DS_ACCESS_* */
 	int		numa_node;
 	bool		by_file;	/* made by ioctl: dies with the file */
-	struct file	*file;		/* stands behind it (backing.h), or NULL */
+	struct ds_backing *backing;	/* the file behind it, or NULL */
 	char		name[DS_NAME_LEN];
 };
 
@@ -36,7 +36,7 @@ struct ds_segment_attr {
  * @link: in the list of segments, under its lock
  * @ref: lifetime; pages are freed with the last reference
  * @id: number, never used twice while the module is loaded
- * @attr: as made; a reference to its file is held
+ * @attr: as made; a reference to its @backing is held
  * @dom: trust domain; a reference is held
  * @pages: its pages
  * @served: a space of the packet service uses it; under the lock of the list
@@ -68,7 +68,7 @@ struct ds_segment {
  * @id: set to its number
  * @extack: may be NULL
  *
- * Takes a reference of its own to @attr->file.
+ * Takes a reference of its own to @attr->backing.
  *
  * A segment that is not @attr->by_file may be deleted by its number at any time,
  * so its creator must not touch it any more.
@@ -87,7 +87,10 @@ struct ds_segment *ds_segment_create(const struct ds_segment_attr *attr, u64 *id
  */
 void ds_segment_delete(struct ds_segment *seg);
 
-/* By number, for netlink: -ENOENT; -EPERM if a file made it. */
+/*
+ * By number, for netlink: -ENOENT; -EPERM if a file made it; -EBUSY: it is served; -EAGAIN:
+ * the file behind it may still change, as its storage has not answered.
+ */
 int ds_segment_delete_id(u64 id, struct netlink_ext_ack *extack);
 int ds_segment_revoke_id(u64 id, struct netlink_ext_ack *extack);
 
@@ -102,7 +105,7 @@ bool ds_segment_any(void);
  * It is not deleted before ds_segment_unserve().
  * Context: process.
  * Return: it with a reference; ERR_PTR: -ENOENT; -EPERM: an open file's; -EBUSY: it
- *	serves another space
+ *	serves another space; -EAGAIN: the file behind it may still change, as above
  */
 struct ds_segment *ds_segment_serve(u64 id, struct netlink_ext_ack *extack);
 void ds_segment_unserve(struct ds_segment *seg);	/* gives the reference back */

@@ -91,6 +91,7 @@ TEST(pin_refuses_what_is_not_aligned)
 	EXPECT_ERR(EINVAL, buf_pin(fd, p, 0, NULL));
 	EXPECT_ERR(EINVAL, buf_pin(fd, (void *)-PAGE, 2 * PAGE, NULL));
 	EXPECT_OK(buf_pin(fd, p, PAGE, NULL));
+	close(fd);	/* waits until it is not pinned any more; our exit would not */
 }
 
 TEST(pin_refuses_what_is_not_there)
@@ -195,6 +196,7 @@ TEST(pin_is_limited_by_rlimit_memlock)
 	EXPECT_ERR(ENOMEM, buf_pin(fd, p, PAGE, NULL));
 	EXPECT_OK(ds_close_handle(fd, DS_HANDLE_BUF, handle));
 	EXPECT_OK(buf_pin(fd, p, PAGE, NULL));
+	close(fd);	/* waits until it is not pinned any more; our exit would not */
 }
 
 TEST(a_dead_process_leaves_nothing_pinned)

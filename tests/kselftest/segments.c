@@ -143,6 +143,7 @@ TEST(user_memory_is_limited_by_rlimit_memlock)
 	EXPECT_ERR(ENOMEM, seg_export(fd, p, PAGE, NULL));
 	EXPECT_OK(ds_close_handle(fd, DS_HANDLE_SEG, handle));
 	EXPECT_OK(seg_export(fd, p, PAGE, NULL));
+	close(fd);	/* waits until it is not pinned any more; our exit would not */
 }
 
 TEST(segments_end_with_their_file)

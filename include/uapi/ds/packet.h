@@ -100,7 +100,8 @@ enum ds_packet_op {
  * @DS_PACKET_FULL: the pool or its addresses are used up
  * @DS_PACKET_MEMORY: the server has no memory for its own tables
  * @DS_PACKET_NOT_PERSISTENT: the space's segment has no file behind it
- * @DS_PACKET_IO: the file behind the segment could not be written
+ * @DS_PACKET_IO: the file behind the segment could not be written, or not in time; it may
+ *	hold a part of the data, or come to hold it
  * @DS_PACKET_SESSION: no such session: it was never opened, or the server restarted
  * @DS_PACKET_SEQUENCE: older than the window, or used for another request
  * @DS_PACKET_BUSY: too many sessions or writes in parts; try again later

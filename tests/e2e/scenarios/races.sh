@@ -6,7 +6,7 @@
 # taken away. What waits ends in time, with an error and a remedy; nothing stays.
 # shellcheck source=tests/e2e/lib.sh
 . /share/lib.sh
-plan 36
+plan 38
 
 hold() { # hold NODE FAILPOINT [MS]
 	on_node "$1" sh -c "echo 'delay ${3:-$((1000 + 1000 * slow))} 1' > /sys/kernel/debug/ds/failpoints/$2"
@@ -40,6 +40,8 @@ works() {
 		within 60 dsctl -q mem fill "$first" 64K --pattern 3 &&
 		within 60 dsctl -q mem verify "$first" 64K --pattern 3 && within 20 dsctl -q space del 1
 }
+
+again() { within 20 dsctl -q --timeout 15s peer add 10.77.0.2 > /dev/null; }
 
 configure
 segment=$(lend 2 16M)
@@ -150,6 +152,24 @@ finish revoke
 check "under load keys go, and the client's device" [ $? = 0 ]
 check "the program ends" ended load
 check "then it works" works "$segment"
+
+# Requests wait behind each other for storage that is slow. The connection ends: nobody can get
+# their answers, and who connects anew waits for the one that has begun, and for no other.
+on_node 2 modprobe brd rd_nr=1 rd_size=1024
+disk=$(lend 2 1M --access rw --file /dev/ram0)
+on_node 2 dsctl -q rdm space add 5 --segment "$disk" --kind direct
+place=$(within 20 dsctl -q rdm alloc 4K --space 5 --node 2 | grep -o '0x[0-9a-f]*')
+head -c 64 /dev/zero > /run/data
+on_node 2 sh -c "echo 'delay 5000 100' > /sys/kernel/debug/ds/failpoints/storage"
+for i in 1 2 3 4 5 6 7 8; do
+	start "write$i" 1 dsctl -q rdm write "$place" --file /run/data --persistent --space 5 --node 2
+done
+sleep $((7 + slow))
+check "storage is slow, the client ends the connection" within 20 dsctl -q peer del 2
+check "it connects again" again
+on_node 2 sh -c "echo off > /sys/kernel/debug/ds/failpoints/storage"
+for i in 1 2 3 4 5 6 7 8; do finish "write$i"; done
+on_node 2 dsctl -q rdm space del 5 && on_node 2 dsctl -q seg del "$disk"
 
 hold 2 seg_register
 attach "$segment"
