@@ -46,7 +46,7 @@ std::string_view pick(std::string_view word, const std::vector<std::string_view>
     for (std::string_view name : names) {
         if (name == word)
             return name;
-        if (begins(name, word)) {
+        if (!word.empty() && begins(name, word)) {
             begun.push_back(name);
             list += (list.empty() ? "" : ", ") + std::string(name);
         }
@@ -269,7 +269,8 @@ void Parser::choose_object(const std::string &word) {
         return;
     }
     for (const Object *object : objects())
-        names.push_back(object->name);
+        if (!object->hidden || object->name == word)
+            names.push_back(object->name);
     std::string_view name = pick(word, names, "object", help_hint(parsed_));
     parsed_.object = *std::find_if(objects().begin(), objects().end(),
                                    [&](const Object *object) { return object->name == name; });
