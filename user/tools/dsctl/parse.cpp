@@ -387,7 +387,7 @@ uint64_t number_of(const Param &param, std::string_view text) {
         break;
     default:
         value = parse_number(text);
-        what = "a number";
+        what = "a whole number, " + bounds(param);
         break;
     }
     if (!value)
