@@ -12,9 +12,12 @@ address=10.77.0.1
 store=/var/lib/dsmasterd
 work=$(mktemp -d)
 
-quiet() { "$@" > "$work/said" 2>&1 || { sed 's/^/# /' "$work/said"; return 1; }; }
-says() { quiet "${@:2}" && { grep -q -- "$1" "$work/said" || { sed 's/^/# /' "$work/said"; return 1; }; }; }
-refuses() { ! "${@:2}" > "$work/said" 2>&1 && { grep -q -- "$1" "$work/said" || { sed 's/^/# /' "$work/said"; return 1; }; }; }
+show() { sed 's/^/# /' "$work/said"; return 1; }
+quiet() { "$@" > "$work/said" 2>&1 || show; }
+said() { grep -q -- "$1" "$work/said" || show; }
+says() { quiet "${@:2}" && said "$1"; }
+refuses() { ! "${@:2}" > "$work/said" 2>&1 && said "$1"; }
+reported() { dmesg | grep -E 'BUG|WARNING|Oops|Call Trace'; }
 as() { runuser -u "$1" -- "${@:2}"; }
 starts() { quiet systemctl enable --now "$1" || { journalctl -q -u "$1" | sed 's/^/# /'; return 1; }; }
 put() { dsctl obj put release /etc/os-release --space 2 > "$work/said" 2>&1; }
@@ -23,7 +26,7 @@ unit() { systemctl show -P "$1" "$2"; }
 loaded() { lsmod | grep -c '^ds '; }
 
 first_boot() {
-	plan 28
+	plan 29
 	check "the packages are installed" quiet dpkg -i packages/*.deb
 	check "DKMS has built the module for this kernel" says "$(uname -r).*: installed" dkms status ds
 	check "modprobe would find it" quiet modinfo ds
@@ -67,12 +70,13 @@ first_boot() {
 	check "its maker ends well" wait $!
 	check "dsmasterd.service is enabled and starts" starts dsmasterd
 	check "an object is put" eventually 30 put
-	sed 's/^/# /' "$work/said"
+	show
 	check "and got" says 'Debian' dsctl obj get release - --space 2
 	check "ds.service stops" quiet systemctl stop ds
 	is "the master has ended before" "$(unit ActiveState dsmasterd)" inactive
 	is "the module is gone" "$(loaded)" 0
 	check "both start again" quiet systemctl start ds dsmasterd
+	is "the kernel had nothing to report" "$(reported)" ""
 }
 
 second_boot() {
@@ -81,15 +85,15 @@ second_boot() {
 	check "its memory is attached" says '2  *0  up' dsctl space show
 	# The only server's memory is empty after a reboot.
 	check "the master says that its store is gone" eventually 60 mourns
-	sed 's/^/# /' "$work/said"
+	show
 	check "a new version of dsctl leaves it alone" quiet dpkg -i packages/dsctl_*.deb
 	is "it is still up" "$(unit ActiveState ds) $(loaded)" "active 1"
 	check "all are purged" quiet dpkg --purge ds-dkms dsmasterd dsctl libdsuser-dev libdsuser0
-	is "no module is left for this kernel" "$(find /lib/modules /var/lib/dkms -path '*ds*' -name 'ds.ko*')" ""
+	is "no module is left for this kernel" "$(find /lib/modules /var/lib/dkms -name 'ds.ko*')" ""
 	is "no program, unit or rule" \
 		"$(ls -d /usr/bin/ds* /lib/systemd/system/ds* /lib/udev/rules.d/60-ds* /usr/src/ds-* 2> /dev/null)" ""
 	check "what the administrator wrote stays" test -s /etc/ds/host.ds
-	is "the kernel had nothing to report" "$(dmesg | grep -E 'BUG|WARNING|Oops|Call Trace')" ""
+	is "the kernel had nothing to report" "$(reported)" ""
 }
 
 if [ -e booted ]; then

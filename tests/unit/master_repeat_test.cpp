@@ -94,6 +94,14 @@ Put put_slowly(const World &world, const Signal &ready, const Signal &go) {
 struct Halfway {
     Halfway() { ready.wait(); }
 
+    // The commit is carried out, and the master ends before it says so.
+    void lose_the_reply() {
+        world.kill();
+        world.start("master_before_replies");
+        go.give();
+        world.wait_for_death();
+    }
+
     World world;
     Signal ready, go;
     std::unique_ptr<Client> reader = world.client();
@@ -106,10 +114,7 @@ struct Halfway {
 // is fenced. Then it cannot say that nothing was put.
 void a_put_that_nobody_knows_of(void **) {
     Halfway h;
-    h.world.kill();
-    h.world.start("master_before_replies");
-    h.go.give();
-    h.world.wait_for_death();
+    h.lose_the_reply();
     assert_int_equal(h.other.fence(h.member), 0);
     h.world.start();
     assert_int_equal(h.client.wait(), unknown);
@@ -120,10 +125,7 @@ void a_put_that_nobody_knows_of(void **) {
 // client asks again. That is not the client's end.
 void a_master_that_is_fenced_tells_nobody_so(void **) {
     Halfway h;
-    h.world.kill();
-    h.world.start("master_before_replies");
-    h.go.give();
-    h.world.wait_for_death();
+    h.lose_the_reply();
     h.client.stop();
     h.world.at[0].stuck = true;
     h.world.start();
@@ -138,10 +140,7 @@ void a_master_that_is_fenced_tells_nobody_so(void **) {
 // The next master cannot tell whether the client is there, as the client table is away.
 void a_commit_waits_for_server_0(void **) {
     Halfway h;
-    h.world.kill();
-    h.world.start("master_before_replies");
-    h.go.give();
-    h.world.wait_for_death();
+    h.lose_the_reply();
     h.client.stop();
     h.world.start();
     assert_int_equal(h.reader->stat("key"), 0);

@@ -190,22 +190,26 @@ void no_lock_is_held_while_the_pool_takes_an_extent(void **) {
     ds_tree_close(quick);
 }
 
-// The server was away for a while. Who so left a lock there lives, and gives it back when the
-// server answers, whatever it does there.
-void a_lock_that_was_left_is_given_back(void **) {
-    put(0, 2000);
-    ds_tree *quick = open_tree(1, 0, 300);
-    bool locked = false;
+// From the moment when @p one has locked the leaf of @p key the server is away.
+void leave_a_lock(ds_tree *one, uint64_t key) {
     faults->hurry = true;
-    faults->on_op = [&](const ds_op &op) -> std::optional<End> {
+    faults->on_op = [locked = false](const ds_op &op) mutable -> std::optional<End> {
         if (op.opcode == DS_OP_CAS && !locked)
             return locked = true, std::nullopt;
         if (!locked)
             return std::nullopt;
         return End{-ENOTCONN, DS_NOT_EXECUTED, false};
     };
+    assert_int_equal(ds_tree_update(one, key, 3), -ENOTCONN);
+}
+
+// The server was away for a while. Who so left a lock there lives, and gives it back when the
+// server answers, whatever it does there.
+void a_lock_that_was_left_is_given_back(void **) {
+    put(0, 2000);
+    ds_tree *quick = open_tree(1, 0, 300);
     uint64_t value;
-    assert_int_equal(ds_tree_update(quick, 50, 3), -ENOTCONN);
+    leave_a_lock(quick, 50);
     faults->on_op = nullptr;
     assert_int_equal(check().locked, 1);
     for (uint64_t key = 0; key < 2000; key += 100)
@@ -220,16 +224,7 @@ void a_lock_that_a_closed_tree_left_is_given_back(void **) {
     put(0, 2000);
     ds_tree *quick = open_tree(1, 0, 300);
     const uint64_t leaf = leaf_of(50);
-    bool locked = false;
-    faults->hurry = true;
-    faults->on_op = [&](const ds_op &op) -> std::optional<End> {
-        if (op.opcode == DS_OP_CAS && !locked)
-            return locked = true, std::nullopt;
-        if (!locked)
-            return std::nullopt;
-        return End{-ENOTCONN, DS_NOT_EXECUTED, false};
-    };
-    assert_int_equal(ds_tree_update(quick, 50, 3), -ENOTCONN);
+    leave_a_lock(quick, 50);
     ds_tree_close(quick);
     faults->on_op = nullptr;
     faults->hurry = false;
