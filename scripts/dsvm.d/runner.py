@@ -9,7 +9,7 @@ import sys
 import tempfile
 import time
 
-import frame
+import hang
 import splat
 from session import Exchange, Output
 from vm import Down, Machine, die_with_parent
@@ -214,15 +214,13 @@ class Run:
                 self.verdict.harness = self.verdict.harness or \
                     f"node {machine.node} does not answer at the end of the run"
 
-    async def _show_blocked(self):
-        """After a timeout: let each kernel name what blocks, for the log. Scanned before, so it counts as no splat."""
-        for machine in self.machines.values():
-            try:
-                machine.send(frame.RUN, 0x7fffffff, frame.command(
-                    0, "/", ["sh", "-c", "echo w > /proc/sysrq-trigger; echo l > /proc/sysrq-trigger"]))
-            except Down:
-                pass
-        await asyncio.sleep(3)
+    async def _show_hang(self):
+        """After a timeout. The logs were scanned before, so what a kernel now says of itself is no splat."""
+        for node, machine in reversed(self.machines.items()):   # the command is on the first
+            say(f"node {node} at that time:")
+            fault = await hang.describe(machine, lambda line, node=node: print(f"  node{node}| {line}", file=sys.stderr))
+            if fault:
+                self.verdict.emulator = self.verdict.emulator or f"node {node}: {fault}"
 
     def _scan(self):
         for machine in self.machines.values():
@@ -300,7 +298,7 @@ class Run:
             if not self.verdict.interrupted:
                 self._scan()
                 if self.verdict.timeout:
-                    await self._show_blocked()
+                    await self._show_hang()
         finally:
             await self._stop()
             status, sentence = self.verdict.result()

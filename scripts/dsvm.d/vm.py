@@ -167,7 +167,7 @@ class Machine:
             await asyncio.sleep(0.05)
 
     async def monitor(self, command, **arguments):
-        """One command of QEMU's machine protocol."""
+        """One command of QEMU's machine protocol. Returns what it returns."""
         if not self.running:
             raise Down(f"node {self.node} is down")
         reader, writer = await asyncio.open_unix_connection(self.path("qmp"))
@@ -183,8 +183,13 @@ class Machine:
                     reply = json.loads(line)
                 if "error" in reply:
                     raise RuntimeError(f"QEMU refused {command}: {reply['error'].get('desc')}")
+            return reply["return"]
         finally:
             writer.close()
+
+    async def monitor_text(self, line, cpu=0):
+        """One command of QEMU's monitor for people, to a processor."""
+        return await self.monitor("human-monitor-command", **{"command-line": line, "cpu-index": cpu})
 
     async def pause(self):
         await self.monitor("stop")

@@ -18,6 +18,15 @@ instances() { find $tracing/instances -mindepth 1 -maxdepth 1 | wc -l; }
 shown() { dsctl -j sim trace show "$trace" > /run/shown && number "$1" /run/shown; }
 switched_on() { grep -qs 1 $tracing/instances/ds-dsctl-*/events/ds/ds_token_access/enable; }
 
+# its_end: of the recorder, never for ever; its status
+its_end() {
+	eventually 90 sh -c "! kill -0 $recorder" || {
+		sed 's/^/# the recorder: /' /proc/$recorder/{status,stack}
+		kill -KILL $recorder
+	}
+	wait $recorder
+}
+
 # begin RECORD_OPTION...: returns when it records; $recorder is its process
 begin() {
 	rm -f "$trace"
@@ -50,7 +59,7 @@ is "somebody else's tracing is as it was" \
 check "and has its own events only" sh -c "grep -q ds_chain_post $others/trace && ! grep -q ds_token_access $others/trace"
 rmdir $others
 kill -INT $recorder
-wait $recorder
+its_end
 is "Ctrl-C ends it, and that is no error" "$?" 0
 outside=$(($(looked) - outside))
 echo "# $inside to $outside look-ups; $(cat /run/record)"
@@ -69,7 +78,7 @@ check "times do not go back" sh -c "od -An -v -w16 -t u8 -j 16 $trace | awk '\$1
 # As many as were asked for.
 begin --count 100 --seconds 60
 bench read 500
-wait $recorder
+its_end
 is "so many and no more" "$? $(shown requests)" "0 100"
 
 # Made and freed while it is recorded.
@@ -78,7 +87,7 @@ segment=$(lend 2 1M)
 within 60 dsctl -q seg attach "2:$segment" --space 2 --servers 1 --size 16M > /dev/null
 within 60 dsctl -q seg detach --space 2 --server 0
 kill -TERM $recorder
-wait $recorder
+its_end
 check "what is made and freed is recorded" sh -c "[ $(shown creates) -ge 1 ] && [ $(shown frees) -ge 1 ]"
 dsctl -q space del 2
 
@@ -87,7 +96,7 @@ begin --seconds 60
 within 120 dsctl -j token record /run/other.trace --count 1000 --seconds 60 > /run/other < /dev/null & other=$!
 eventually 10 sh -c "[ \$(ls -d $tracing/instances/* | wc -l) = 2 ]"
 kill -KILL $recorder
-wait $recorder 2> /dev/null
+its_end 2> /dev/null
 until ! kill -0 $other 2> /dev/null; do bench read 500; done
 is "the other one has what it wants" "$(number requests /run/other)" 1000
 is "who is killed leaves its trace buffer" "$(instances)" 1
@@ -95,7 +104,7 @@ check "but no file" [ ! -e "$trace" ]
 begin --count 10 --seconds 60
 is "which the next one removes" "$(instances)" 1
 bench read 100
-wait $recorder
+its_end
 is "and its own" "$(instances)" 0
 
 # It cannot keep pace: it is stopped until the kernel has overwritten something.
@@ -106,7 +115,7 @@ echo 8 > "$(echo $tracing/instances/ds-dsctl-*)/buffer_size_kb"
 for _ in $(seq 20); do overrun && break; bench read 2000; done
 kill -INT $recorder
 kill -CONT $recorder
-wait $recorder
+its_end
 check "what was lost is counted" [ "$(number lost /run/record)" -gt 0 ]
 check "and said" grep -q 'were not recorded' /run/record
 is "and all others are there" "$(shown requests)" "$(number requests /run/record)"
@@ -118,7 +127,7 @@ sleep 0.2
 for node in $nodes; do on_node "$node" bash /share/node.sh clean; done
 check "the module can be unloaded" rmmod ds
 kill -INT $recorder
-wait $recorder
+its_end
 check "what was recorded is kept" [ "$(shown requests)" -gt 100 ]
 
 # Without the cache operations do what they did, and it knows nothing of them.
