@@ -2,12 +2,15 @@
 """What a machine does whose run has not ended in time."""
 import asyncio
 import os
+import re
 
 import frame
 from vm import Down
 
 MONITOR_SECONDS = 30    # even the busiest host lets the emulator say a word in this time
 KERNEL_SECONDS = 15
+PANIC_SECONDS = 60      # a hundred stacks on a serial line
+STACK_MAX = 10          # frames
 BLOCKED = "Show Blocked State"
 
 # To the console: what runs, for the log only; what waits, and for what.
@@ -55,6 +58,22 @@ async def kernel(machine):
         return log.read().rpartition(BLOCKED)[2].splitlines()[1:-1]
 
 
+async def last_words(machine):
+    """Ends a machine that does not answer: each program's stack in the kernel. An NMI makes it panic."""
+    machine.stopping = True
+    before = os.path.getsize(machine.log)
+    await machine.monitor("inject-nmi")
+    await asyncio.wait_for(machine.process.wait(), PANIC_SECONDS)
+    with open(machine.log, encoding="utf-8", errors="replace") as log:
+        log.seek(before)
+        tasks = re.split(r"^(?=.*\] task:)", log.read(), flags=re.MULTILINE)[1:]
+    for task in tasks:
+        if "entry_SYSCALL" in task:     # and no thread of the kernel
+            yield task.splitlines()[0]
+            frames = re.findall(r"\]  (\w\S+\+0x\S+)", task)
+            yield "    " + " < ".join(frames[:STACK_MAX])
+
+
 async def describe(machine, show):
     """Says all of it, line by line, by show(). Returns what is the emulator's fault, or None."""
     if not machine.running or machine.paused:
@@ -76,5 +95,10 @@ async def describe(machine, show):
         for line in await asyncio.wait_for(kernel(machine), KERNEL_SECONDS):
             show(line)
     except (Down, asyncio.TimeoutError):
-        show(f"its agent has been silent for {KERNEL_SECONDS} s")
+        show(f"its agent has been silent for {KERNEL_SECONDS} s; the programs:")
+        try:
+            async for line in last_words(machine):
+                show(line)
+        except (Down, RuntimeError, OSError, asyncio.TimeoutError) as error:
+            show(f"the kernel does not even take an NMI: {error!r}")
     return None

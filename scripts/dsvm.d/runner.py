@@ -74,6 +74,7 @@ class Run:
         self.words = words
         self.terminal = terminal
         self.verdict = Verdict()
+        self.hangs = False          # the command, or a machine
         self.folder = new_folder()
         self.switch = None
         self.tasks = set()
@@ -146,6 +147,7 @@ class Run:
         try:
             await asyncio.wait_for(asyncio.shield(self.finished), self.options.timeout)
         except asyncio.TimeoutError:
+            self.hangs = True
             self.verdict.timeout = self.options.timeout
         finally:
             if self.terminal:
@@ -211,11 +213,12 @@ class Run:
             try:
                 await asyncio.wait_for(machine.settle(), END_SECONDS)
             except (Down, asyncio.TimeoutError):
+                self.hangs = True
                 self.verdict.harness = self.verdict.harness or \
                     f"node {machine.node} does not answer at the end of the run"
 
     async def _show_hang(self):
-        """After a timeout. The logs were scanned before, so what a kernel now says of itself is no splat."""
+        """What each machine does. The logs were scanned before, so what a kernel now says of itself is no splat."""
         for node, machine in reversed(self.machines.items()):   # the command is on the first
             say(f"node {node} at that time:")
             fault = await hang.describe(machine, lambda line, node=node: print(f"  node{node}| {line}", file=sys.stderr))
@@ -286,7 +289,7 @@ class Run:
             if self.options.verbose:
                 say(f"{self.options.nodes} nodes ready after {time.monotonic() - start:.1f} s")
             await self._command()
-            if not self.verdict.timeout:
+            if not self.hangs:
                 await self._settle()
         except Failure as failure:
             self.verdict.harness = self.verdict.harness or str(failure)
@@ -297,7 +300,7 @@ class Run:
         try:
             if not self.verdict.interrupted:
                 self._scan()
-                if self.verdict.timeout:
+                if self.hangs:
                     await self._show_hang()
         finally:
             await self._stop()

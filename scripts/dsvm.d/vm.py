@@ -21,7 +21,7 @@ CPU = "max,-cx16,-erms,-xsave"
 KERNEL_LINE = ("console=ttyS0 panic=-1 oops=panic mitigations=off nokaslr norandmaps no5lvl audit=0 "
                "random.trust_cpu=on cryptomgr.notests tsc=reliable no_timer_check "
                "ignore_loglevel printk.devkmsg=on printk.time=1 log_buf_len=1M rcupdate.rcu_cpu_stall_timeout=120 "
-               "watchdog_thresh=60 net.ifnames=0 kfence.sample_interval=0 rdinit=/init")
+               "watchdog_thresh=60 unknown_nmi_panic panic_print=1 net.ifnames=0 kfence.sample_interval=0 rdinit=/init")
 
 
 def places(options):
