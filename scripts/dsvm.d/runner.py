@@ -11,11 +11,13 @@ import time
 
 import hang
 import splat
+import stale
 from session import Exchange, Output
 from vm import Down, Machine, die_with_parent
 
 BOOT_SECONDS = 300   # a kernel that checks itself, on a busy host
 END_SECONDS = 30
+WATCH_SECONDS = 20
 STATUS_SPLAT, STATUS_TIMEOUT, STATUS_HARNESS, STATUS_INTERRUPTED = 70, 124, 125, 130
 KEPT_RUNS = 20
 
@@ -124,6 +126,19 @@ class Run:
         self.verdict.harness = self.verdict.harness or f"node {machine.node} ended by itself"
         self._finish()
 
+    async def _watch_emulators(self):
+        """Ends a run that the emulator holds up for ever, long before its time is over."""
+        while True:
+            await asyncio.sleep(WATCH_SECONDS)
+            for node, machine in self.machines.items():
+                try:
+                    fault = await stale.breakpoint_of(machine)
+                except (Down, RuntimeError, OSError):
+                    continue        # it is being killed or booted
+                if fault:
+                    self.verdict.emulator = self.verdict.emulator or f"node {node}: {fault}"
+                    self._finish()
+
     def _finish(self):
         if self.finished and not self.finished.done():
             self.finished.set_result(None)
@@ -144,6 +159,7 @@ class Run:
         output.session = session
         if self.terminal:
             self.terminal.attach(session)
+        self._task(self._watch_emulators())
         try:
             await asyncio.wait_for(asyncio.shield(self.finished), self.options.timeout)
         except asyncio.TimeoutError:
@@ -221,7 +237,9 @@ class Run:
         """What each machine does. The logs were scanned before, so what a kernel now says of itself is no splat."""
         for node, machine in reversed(self.machines.items()):   # the command is on the first
             say(f"node {node} at that time:")
-            fault = await hang.describe(machine, lambda line, node=node: print(f"  node{node}| {line}", file=sys.stderr))
+            def show(line, node=node):
+                print(f"  node{node}| {line}", file=sys.stderr)
+            fault = await hang.describe(machine, show)
             if fault:
                 self.verdict.emulator = self.verdict.emulator or f"node {node}: {fault}"
 
@@ -289,7 +307,7 @@ class Run:
             if self.options.verbose:
                 say(f"{self.options.nodes} nodes ready after {time.monotonic() - start:.1f} s")
             await self._command()
-            if not self.hangs:
+            if not self.hangs and not self.verdict.emulator:
                 await self._settle()
         except Failure as failure:
             self.verdict.harness = self.verdict.harness or str(failure)
