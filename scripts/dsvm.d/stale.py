@@ -14,8 +14,7 @@ import time
 
 INT3 = 0xcc
 VECTOR = 3
-IF = 1 << 9             # the flag: interrupts are on
-SUSPECT_LOOKS = 5
+SUSPECT_LOOKS = 20      # one in six finds it there
 LOOKS = 200
 SIGHTINGS, SECONDS = 5, 1.0
 
@@ -27,7 +26,7 @@ class Registers:
         def value(name):
             return int(re.search(rf"\b{name} *= *([0-9a-f]+)", text)[1], 16)
 
-        self.rip, self.rsp, self.flags, self.idt = value("RIP"), value("RSP"), value("RFL"), value("IDT")
+        self.rip, self.rsp, self.idt = value("RIP"), value("RSP"), value("IDT")
 
 
 async def registers(machine, cpu):
@@ -43,22 +42,21 @@ async def memory(machine, cpu, address, size):
     return int(match[1], 16)
 
 
-async def entry_of(machine, cpu):
+async def entry_of(machine):
     """Where the handler begins: from three pieces of a gate (Intel SDM volume 3, 6.14.1)."""
-    gate = (await registers(machine, cpu)).idt + 16 * VECTOR
-    low, high = await memory(machine, cpu, gate, 8), await memory(machine, cpu, gate + 8, 8)
+    gate = (await registers(machine, 0)).idt + 16 * VECTOR
+    low, high = await memory(machine, 0, gate, 8), await memory(machine, 0, gate + 8, 8)
     return low & 0xffff | low >> 32 & 0xffff0000 | (high & 0xffffffff) << 32
 
 
-async def suspect(machine):
-    """A processor that has its interrupts off whenever it is looked at, or None."""
-    on = set()
+async def suspect(machine, entry):
+    """A processor that is found where the handler begins, or None."""
     for _ in range(SUSPECT_LOOKS):
         for cpu in range(machine.options.cpus):
-            if (await registers(machine, cpu)).flags & IF:
-                on.add(cpu)
-        await asyncio.sleep(0.1)
-    return next((cpu for cpu in range(machine.options.cpus) if cpu not in on), None)
+            if (await registers(machine, cpu)).rip == entry:
+                return cpu
+        await asyncio.sleep(0.02)
+    return None
 
 
 async def sighting(machine, cpu, entry):
@@ -71,9 +69,8 @@ async def sighting(machine, cpu, entry):
     return (place, found) if found != INT3 else None
 
 
-async def prove(machine, cpu):
+async def prove(machine, cpu, entry):
     """A sentence, or None."""
-    entry = await entry_of(machine, cpu)
     seen = {}
     for _ in range(LOOKS):
         await machine.monitor("stop")
@@ -95,5 +92,6 @@ async def breakpoint_of(machine):
     """The proof as a sentence; None if there is nothing to prove."""
     if machine.options.cpus == 1 or machine.paused or not machine.running:
         return None
-    cpu = await suspect(machine)
-    return None if cpu is None else await prove(machine, cpu)
+    entry = await entry_of(machine)
+    cpu = await suspect(machine, entry)
+    return None if cpu is None else await prove(machine, cpu, entry)
