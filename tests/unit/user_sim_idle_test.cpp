@@ -36,13 +36,17 @@ Trace used_and_used_again(uint64_t gap_ns) {
     return trace;
 }
 
-/// How many were sent to L2 in a gap, when they leave after some time.
-uint64_t demoted_in(uint64_t gap_ns, uint64_t idle_ns) {
+/// How many were sent to L2 in a gap.
+uint64_t demoted_in(uint64_t gap_ns, const RunOptions &options) {
     Trace trace = used_and_used_again(gap_ns);
-    RunOptions options = idle_after(idle_ns, idle_ns);
 
     assert_conserved(trace, run(trace, options));
     return events_of(trace, options)["demote to 2"];
+}
+
+/// The same, when they leave after some time.
+uint64_t demoted_in(uint64_t gap_ns, uint64_t idle_ns) {
+    return demoted_in(gap_ns, idle_after(idle_ns, idle_ns));
 }
 
 // The module's ticks come ten times a second, and each sends 64 away. A use says when the tick
@@ -61,6 +65,26 @@ void who_is_idle_leaves_while_nothing_is_used(void **) {
     RunResult near = run(used_and_used_again(50 * ms), options);
     RunResult far = run(used_and_used_again(10 * s), options);
     assert_true(near.found[1] >= far.found[1] + 950);
+}
+
+// That one would leave L2 sooner, or later, makes no difference.
+void each_tier_has_its_own_time(void **) {
+    for (uint64_t l2 : {10 * ms, s, 1000 * s}) {
+        assert_int_equal(demoted_in(10 * s - 50 * ms, idle_after(10 * s, l2)), 0);
+        assert_int_equal(demoted_in(20 * s, idle_after(10 * s, l2)), 1000);
+        assert_int_equal(demoted_in(10 * s, idle_after(ms, l2)), 1000);
+    }
+}
+
+// The module looks at 4096 slots in a tick. So it comes round in 2.5 s here, and in 49 s.
+void it_takes_time_to_look_at_many_slots(void **) {
+    for (auto [entries, round] : {std::pair(100'000u, 3 * s), std::pair(2'000'000u, 50 * s)})
+        for (uint64_t idle : {ms, s, 100 * s}) {
+            RunOptions options = idle_after(idle, idle);
+            options.l1 = entries;
+            assert_int_equal(demoted_in(round / 2, options), 0);
+            assert_int_equal(demoted_in(idle * 5 / 4 + round + 2 * s, options), 1000);
+        }
 }
 
 // Gaps of months take no ticks without end.
@@ -113,6 +137,8 @@ void who_cannot_rise_is_not_fetched(void **) {
 int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(who_is_idle_leaves_while_nothing_is_used),
+        cmocka_unit_test(each_tier_has_its_own_time),
+        cmocka_unit_test(it_takes_time_to_look_at_many_slots),
         cmocka_unit_test(a_long_gap_takes_no_time),
         cmocka_unit_test(who_makes_room_is_no_idler),
         cmocka_unit_test(who_cannot_rise_is_not_fetched),

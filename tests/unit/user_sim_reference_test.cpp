@@ -245,7 +245,6 @@ void comparisons(void **) {
     assert_int_equal(error_of([&] { compare(traces, none, names, 2); }).code, EINVAL);
 }
 
-/// Hit ratios that another implementation had on the same files.
 /// Ours: on loops, scans and skew it is never far from the best, and adapts.
 void ours_beside_the_references(void **) {
     std::mt19937 random(5);
@@ -293,6 +292,7 @@ void adaptive_001_is_near_the_best_threshold(void **) {
     }
 }
 
+/// Hit ratios that another implementation had on the same files.
 void real_traces(void **) {
     const char *const columns[] = {"lru",  "sieve",       "s3-fifo",   "2q",           "arc",
                                    "lirs", "w-tinylfu:1", "w-tinylfu", "w-tinylfu:50", "opt"};

@@ -145,6 +145,16 @@ void an_empty_file(void **) {
     assert_true(has(refused(folder.file(ds_header())).sentence, "no request"));
 }
 
+/// As some programs write them.
+void each_second_line_is_blank(void **) {
+    Folder folder;
+    std::string text = "id,op\r\n\r\n";
+
+    for (int i = 0; i < 3000; i++)
+        text += std::to_string(i) + ",read\r\n\r\n";
+    assert_int_equal(read_trace(folder.file(text)).requests.size(), 3000);
+}
+
 /// Each bad line stands behind two good ones.
 void bad_lines(void **) {
     Folder folder;
@@ -613,6 +623,7 @@ int main() {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_cannot_be_opened),
         cmocka_unit_test(an_empty_file),
+        cmocka_unit_test(each_second_line_is_blank),
         cmocka_unit_test(bad_lines),
         cmocka_unit_test(reasons),
         cmocka_unit_test(seconds_with_decimals),

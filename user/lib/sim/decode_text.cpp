@@ -259,9 +259,11 @@ void decode_csv(Source &source, Builder &builder) {
         // As editors leave them; alone they would be a file without end.
         if (trimmed(line).empty()) {
             if (++blank > most_blank)
-                source.fail_line("is blank, as more than " + std::to_string(most_blank) + " are");
+                source.fail_line("is blank, as are the " + std::to_string(most_blank) +
+                                 " before it");
             continue;
         }
+        blank = 0;
         bool first = std::exchange(is_first, false);
         if (auto named = first ? Columns::of_header(source, line) : std::nullopt) {
             columns = *named;

@@ -274,36 +274,56 @@ uint32_t Engine::tick(uint64_t now) {
     return demote_idle(now);
 }
 
-// Could anybody leave because he was idle?
-bool Engine::has_idlers() const {
+// Could anybody leave L1, or L2, because he was idle?
+bool Engine::has_idlers(unsigned tier) const {
     const ds_policy &policy = cache_->policy;
     const ds_l2 &l2 = cache_->table.l2;
 
-    return (policy.base && policy.fresh != policy.forgotten) || (l2.used && l2.crowded);
+    return tier == 1 ? policy.base && policy.fresh != policy.forgotten : l2.used && l2.crowded;
 }
 
-// Also when nothing is used: then more rarely if nobody leaves, as often as the time after which
-// one is idle tells. Whoever has stayed for twice that time stays until there is a use again.
-void Engine::tick_by_time(uint64_t now) {
-    constexpr uint32_t quiet_ticks = 8;
+// The shortest and the longest time after which one who could leave is idle; none if nobody could.
+std::optional<std::pair<uint64_t, uint64_t>> Engine::idle_times() const {
     const ds_policy_001 *base = cache_->policy.base;
-    uint64_t idle = DS_POLICY_DEMOTE_FROM_L2_IDLE_NS;
-    uint64_t moved = 0;
+    uint64_t l2 = base ? base->params.demote_from_l2_idle_ns : DS_POLICY_DEMOTE_FROM_L2_IDLE_NS;
+
+    if (!has_idlers(1) && !has_idlers(2))
+        return std::nullopt;
+    uint64_t l1 = has_idlers(1) ? base->params.demote_from_l1_idle_ns : l2;
+    return std::minmax({l1, has_idlers(2) ? l2 : l1});
+}
+
+// Also when nothing is used: then, if nobody leaves, as rarely as the time tells after which one is
+// idle, but with as many steps as there would have been. A tick is quiet if nobody used anything
+// or left. Whoever stays while it is quiet for twice the longest time, and twice as long as it
+// takes to look at all slots, stays until there is a use again.
+void Engine::tick_by_time(uint64_t now) {
+    constexpr uint64_t looks = 64;  // of a step
+    const uint64_t slots =
+        std::max<uint64_t>(options_.l1, uint64_t(options_.l2) * DS_L2_PAGE_SLOTS);
+    const uint64_t round = slots / looks + 1;
+    uint64_t steps = (now - tick_timer_.set_at) * tick_steps / tick_ns, moved = 0;
 
     if (ended_ || now != tick_timer_.at)
         return;
-    if (base)
-        idle = std::min(base->params.demote_from_l1_idle_ns, base->params.demote_from_l2_idle_ns);
-    for (uint32_t step = 0; step < tick_steps && has_idlers(); step++)
+    for (uint64_t step = 0; idle_times(); step++) {
+        if (step >= tick_steps && (moved || step >= std::min(round, steps)))
+            break;
         moved += tick(now);
-    bool quiet = moved == 0 && tick_timer_.accesses == result_.accesses;
-    uint32_t quiet_for = quiet ? tick_timer_.quiet_for + 1 : 0;
-    tick_timer_ = {UINT64_MAX, result_.accesses, quiet_for};
-    if (has_idlers() && quiet_for < quiet_ticks)
-        tick_after(moved ? tick_ns : std::max(tick_ns, idle / 4), now);
+    }
+    if (moved || tick_timer_.accesses != result_.accesses)
+        tick_timer_.quiet_since = now;
+    tick_timer_.accesses = result_.accesses;
+    tick_timer_.at = UINT64_MAX;
+    if (auto times = idle_times()) {
+        uint64_t enough = 2 * (times->second + (round / tick_steps + 1) * tick_ns);
+        if (now - tick_timer_.quiet_since < enough)
+            tick_after(moved ? tick_ns : std::max(tick_ns, times->first / 4), now);
+    }
 }
 
 void Engine::tick_after(uint64_t ns, uint64_t now) {
+    tick_timer_.set_at = now;
     tick_timer_.at = now + ns;
     schedule(tick_timer_.at, tick_event);
 }

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "sim/arrivals.hpp"
@@ -157,7 +158,8 @@ private:
     uint32_t make_token(uint32_t object);
     void end(uint32_t object, uint64_t now);
     uint32_t tick(uint64_t now);
-    bool has_idlers() const;
+    bool has_idlers(unsigned tier) const;
+    std::optional<std::pair<uint64_t, uint64_t>> idle_times() const;
     void tick_by_time(uint64_t now);
     void tick_after(uint64_t ns, uint64_t now);
     void tell_load(uint64_t now);
@@ -250,8 +252,9 @@ private:
     uint64_t promotions_ = 0;  // that began
     struct TickTimer {
         uint64_t at = UINT64_MAX;  // of the next one
+        uint64_t set_at = 0;       // when it was said to come then
         uint64_t accesses = 0;     // at the last one
-        uint32_t quiet_for = 0;    // ticks in a row without a use, and nobody left
+        uint64_t quiet_since = 0;  // the last one that was not quiet
     };
     TickTimer tick_timer_;
     bool ended_ = false;    // there are no requests any more
