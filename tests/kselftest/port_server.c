@@ -2,7 +2,7 @@
 /*
  * DS: the receiving side of ports.c, on another node.
  *
- *	port_server answer|echo|queue|close|die|late
+ *	port_server answer|echo|queue|close|die|late|slow
  *
  * Binds its services, prints "ready", does what the scenario says and ends with
  * status 1 if something was not as it should be.
@@ -107,12 +107,30 @@ static void late(void)
 	EXPECT_OK(msg_reply(fd, service, in.out_cookie, 0, "late", 5));
 }
 
+/* Answers nobody for SLOW_MS. */
+static void slow(void)
+{
+	uint64_t cookies[SLOW_REQUESTS], end = ds_now_ms() + SLOW_MS;
+	size_t received = 0, answered = 0;
+
+	while (answered < SLOW_REQUESTS) {
+		struct ds_ioc_msg_recv in = recv_arg(service, 100, data, sizeof(data));
+
+		if (received < SLOW_REQUESTS && !ds_ioctl(fd, DS_IOC_MSG_RECV, &in))
+			cookies[received++] = in.out_cookie;
+		if (received == SLOW_REQUESTS)
+			ds_sleep_ms(100);
+		while (ds_now_ms() >= end && answered < received)
+			EXPECT_OK(msg_reply(fd, service, cookies[answered++], 0, NULL, 0));
+	}
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
 } scenarios[] = {
 	{ "answer", answer }, { "echo", echo }, { "queue", queue },
-	{ "close", close_service }, { "die", die }, { "late", late },
+	{ "close", close_service }, { "die", die }, { "late", late }, { "slow", slow },
 };
 
 int main(int argc, char **argv)
@@ -129,6 +147,6 @@ int main(int argc, char **argv)
 		scenarios[i].run();
 		return ds_test_failed;
 	}
-	fprintf(stderr, "usage: port_server answer|echo|queue|close|die|late\n");
+	fprintf(stderr, "usage: port_server answer|echo|queue|close|die|late|slow\n");
 	return 2;
 }

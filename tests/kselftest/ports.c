@@ -400,3 +400,44 @@ TEST(a_request_times_out)
 	send_it(&r);
 	EXPECT_EQ(ECONNREFUSED, r.error);
 }
+
+static void *send_until_received(void *p)
+{
+	struct request *r = p;
+
+	do
+		send_it(r);
+	while (r->error == EBUSY);	/* the queue was full */
+	return NULL;
+}
+
+/* A fence of nobody, for which the other host is asked. */
+static int ask_the_kernel(int fd)
+{
+	struct ds_ioc_space_open space = ds_open_space(fd, DS_ACCESS_ALL);
+	struct ds_ioc_fence arg = DS_ARG(ds_ioc_fence, .space = space.out_handle, .node = peer(),
+					 .token = 1, .timeout_ms = 5000);
+
+	return ds_ioctl(fd, DS_IOC_FENCE, &arg);
+}
+
+/* Neither the connection, which all share, nor what the kernels say to each other. */
+TEST(a_slow_program_holds_up_its_own_senders_only)
+{
+	static struct request r[SLOW_REQUESTS];
+	int fd = ds_open();
+
+	server_start("slow");
+	for (size_t i = 0; i < ARRAY_LEN(r); i++) {
+		request(&r[i], fd, "x", 1);
+		r[i].arg.timeout_ms = 30000;
+		ASSERT(!pthread_create(&r[i].thread, NULL, send_until_received, &r[i]));
+	}
+	ds_sleep_ms(1000);
+	EXPECT_OK(ask_the_kernel(fd));
+	for (size_t i = 0; i < ARRAY_LEN(r); i++) {
+		pthread_join(r[i].thread, NULL);
+		EXPECT_EQ(0, r[i].error);
+	}
+	server_end();
+}
