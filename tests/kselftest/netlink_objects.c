@@ -6,6 +6,7 @@
 #include "ds_test.h"
 #include "ds_nl.h"
 #include "ds_nl_host.h"
+#include "ds_failpoint.h"
 
 /* ---- lives of objects ---- */
 
@@ -398,6 +399,42 @@ TEST(a_dump_says_that_it_was_interrupted)
 	EXPECT(nl_dump_is_interrupted(DS_CMD_DOMAIN_GET, remove_one));
 	EXPECT_EQ(0, domain_call(DS_CMD_DOMAIN_ADD, 1001));
 	set_domains(DS_CMD_DOMAIN_DEL);
+}
+
+static uint64_t doomed;
+static pid_t deleting;
+
+/* When it is listed no more, those who may have its keys are still waited for. */
+static void begin_to_delete(void)
+{
+	fflush(stdout);
+	deleting = fork();
+	ASSERT(deleting >= 0);
+	if (!deleting) {
+		nl_renew();
+		_exit(segment_call(DS_CMD_SEG_DEL, doomed) != 0);
+	}
+	while (search(DS_CMD_SEG_GET, DS_A_SEGMENT, doomed))
+		usleep(1000);
+}
+
+TEST(a_dump_is_interrupted_by_a_deletion_that_is_not_over)
+{
+	int failpoint = failpoint_open("seg_revoke"), status;
+	uint64_t segments[MANY];
+
+	prepare_host();
+	for (int i = 0; i < MANY; i++)
+		segments[i] = add_segment(4096, TEST_DOMAIN, NULL);
+	doomed = segments[0];
+	ASSERT_OK(failpoint_set(failpoint, "delay 2000 1"));
+	EXPECT(nl_dump_is_interrupted(DS_CMD_SEG_GET, begin_to_delete));
+	ASSERT_OK(failpoint_set(failpoint, "off"));
+	ASSERT(waitpid(deleting, &status, 0) == deleting);
+	EXPECT_EQ(0, status);
+	for (int i = 1; i < MANY; i++)
+		EXPECT_EQ(0, segment_call(DS_CMD_SEG_DEL, segments[i]));
+	tidy_host();
 }
 
 /* The next event about segment @segment on @fd, others are passed over. */
