@@ -218,10 +218,11 @@ struct ds_segment *ds_segment_next(struct ds_segment *seg, u64 *last)
 {
 	struct ds_segment *next, *found = NULL;
 
-	if (seg)
-		ds_segment_put(seg);
 	mutex_lock(&ds_segments_lock);
-	list_for_each_entry(next, &ds_segments, link) {
+	/* From the beginning only if @seg was deleted meanwhile: there may be very many. */
+	next = seg && !list_empty(&seg->link) ? seg : NULL;
+	next = list_prepare_entry(next, &ds_segments, link);
+	list_for_each_entry_continue(next, &ds_segments, link) {
 		if (next->id > *last) {
 			kref_get(&next->ref);
 			*last = next->id;
@@ -230,6 +231,8 @@ struct ds_segment *ds_segment_next(struct ds_segment *seg, u64 *last)
 		}
 	}
 	mutex_unlock(&ds_segments_lock);
+	if (seg)
+		ds_segment_put(seg);
 	return found;
 }
 

@@ -154,6 +154,29 @@ TEST(a_segment_of_an_open_file_belongs_to_it)
 	tidy_host();
 }
 
+/* A program may have as many as it has memory, and nobody may have to wait for that. */
+TEST(many_segments_are_listed_soon)
+{
+	struct ds_ioc_seg_create arg = DS_ARG(ds_ioc_seg_create, .length = 4096,
+		.domain = TEST_DOMAIN, .access = DS_ACCESS_ALL, .numa_node = -1);
+	uint64_t start;
+	int files[32];
+
+	prepare_host();
+	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+		files[i] = ds_open();
+		for (int k = 0; k < 250; k++)
+			ASSERT_OK(ds_ioctl(files[i], DS_IOC_SEG_CREATE, &arg));
+	}
+	start = ds_now_ms();
+	EXPECT_EQ(1, search(DS_CMD_SEG_GET, DS_A_SEGMENT, arg.out_segment));
+	printf("# %llu ms\n", (unsigned long long)(ds_now_ms() - start));
+	EXPECT(ds_now_ms() - start < 5000u * ds_test_slow());
+	for (size_t i = 0; i < ARRAY_LEN(files); i++)
+		close(files[i]);
+	tidy_host();
+}
+
 static int space_call(uint8_t cmd, uint32_t space)
 {
 	struct nl_request r;
