@@ -237,6 +237,48 @@ TEST(life_of_a_space)
 	tidy_host();
 }
 
+#define FILES	30	/* of each of two spaces */
+
+/* Handles of the space on the files, 1000 on each, all of them enrolled. */
+static void enroll_many(uint32_t space, int files[FILES])
+{
+	struct ds_ioc_space_open open = DS_ARG(ds_ioc_space_open, .access = DS_ACCESS_READ,
+					       .space = space);
+	struct ds_ioc_enroll enroll = DS_ARG(ds_ioc_enroll);
+
+	for (int i = 0; i < FILES; i++) {
+		files[i] = ds_open();
+		for (int k = 0; k < 1000; k++) {
+			ASSERT_OK(ds_ioctl(files[i], DS_IOC_SPACE_OPEN, &open));
+			enroll.space = open.out_handle;
+			ASSERT_OK(ds_ioctl(files[i], DS_IOC_ENROLL, &enroll));
+		}
+	}
+}
+
+/* Also beside those of another space, which are not ended. */
+TEST(many_clients_end_soon)
+{
+	int files[2][FILES];
+	uint64_t start;
+
+	prepare_host();
+	for (uint32_t i = 0; i < 2; i++) {
+		EXPECT_EQ(0, space_call(DS_CMD_SPACE_ADD, TEST_SPACE + i));
+		enroll_many(TEST_SPACE + i, files[i]);
+	}
+	start = ds_now_ms();
+	EXPECT_EQ(0, space_call(DS_CMD_SPACE_DEL, TEST_SPACE + 1));
+	printf("# %llu ms\n", (unsigned long long)(ds_now_ms() - start));
+	EXPECT(ds_now_ms() - start < 2000u * ds_test_slow());
+	EXPECT_EQ(0, space_call(DS_CMD_SPACE_DEL, TEST_SPACE));
+	for (int i = 0; i < FILES; i++) {
+		close(files[0][i]);
+		close(files[1][i]);
+	}
+	tidy_host();
+}
+
 TEST(an_open_file_is_seen)
 {
 	int before, fd;
