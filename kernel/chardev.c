@@ -128,8 +128,8 @@ static int ds_file_open(struct inode *inode, struct file *filp)
 
 	mutex_lock(&ds_files_lock);
 	list_add_tail(&file->link, &ds_files);
-	mutex_unlock(&ds_files_lock);
 	ds_netlink_changed(DS_CMD_FILE_GET);
+	mutex_unlock(&ds_files_lock);
 	return nonseekable_open(inode, filp);
 }
 
@@ -142,8 +142,8 @@ static int ds_file_release(struct inode *inode, struct file *filp)
 
 	mutex_lock(&ds_files_lock);
 	list_del(&file->link);
-	mutex_unlock(&ds_files_lock);
 	ds_netlink_changed(DS_CMD_FILE_GET);
+	mutex_unlock(&ds_files_lock);
 
 	for (type = 0; type < DS_HANDLE_TYPES; type++) {
 		cursor = 0;

@@ -20,6 +20,7 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/slab.h>
+#include <uapi/ds/netlink.h>
 #include "accept.h"
 #include "conn.h"
 #include "debug.h"
@@ -159,6 +160,16 @@ void ds_conn_beat_after(struct ds_conn *conn, enum ds_conn_state state, u32 ms)
 	spin_unlock_bh(&conn->lock);
 }
 
+/* Those who connect to us are listed while they are up, and strangers change nothing. */
+static void ds_conn_listed(const struct ds_conn *conn)
+{
+	lockdep_assert_held(&conn->lock);
+	if (!conn->server)
+		return;
+	ds_netlink_changed(DS_CMD_PEER_GET);
+	ds_netlink_changed(DS_CMD_STAT_GET);
+}
+
 /* NEW -> UP; false if it is being closed already. */
 bool ds_conn_set_up(struct ds_conn *conn)
 {
@@ -169,6 +180,7 @@ bool ds_conn_set_up(struct ds_conn *conn)
 	if (up) {
 		conn->state = DS_CONN_UP;
 		conn->was_up = true;
+		ds_conn_listed(conn);
 	}
 	spin_unlock_bh(&conn->lock);
 	ds_conn_beat_after(conn, DS_CONN_UP, ds_heartbeat_ms);
@@ -484,6 +496,8 @@ void ds_conn_close(struct ds_conn *conn, const char *reason)
 		conn->state = DS_CONN_CLOSING;
 		conn->reason = reason;
 	}
+	if (old == DS_CONN_UP)
+		ds_conn_listed(conn);
 	spin_unlock_bh(&conn->lock);
 	if (old == DS_CONN_CLOSING)
 		return;

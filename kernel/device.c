@@ -16,6 +16,7 @@
 #include <linux/module.h>
 #include <linux/slab.h>
 #include <rdma/ib_mad.h>
+#include <uapi/ds/netlink.h>
 #include "conn.h"
 #include "device.h"
 #include "domain.h"
@@ -86,6 +87,7 @@ static int ds_device_add(struct ib_device *ib)
 
 	mutex_lock(&ds_devices_lock);
 	list_add_tail(&dev->link, &ds_devices);
+	ds_netlink_changed(DS_CMD_DEV_GET);
 	mutex_unlock(&ds_devices_lock);
 	ib_set_client_data(ib, &ds_ib_client, dev);
 	ds_event_device(dev_name(&ib->dev), true, dev->refused ? DS_DEV_REFUSED : DS_DEV_USED);
@@ -109,6 +111,7 @@ static void ds_device_remove(struct ib_device *ib, void *client_data)
 
 	mutex_lock(&ds_devices_lock);
 	list_del(&dev->link);
+	ds_netlink_changed(DS_CMD_DEV_GET);
 	mutex_unlock(&ds_devices_lock);
 
 	mutex_lock(&dev->lock);

@@ -12,11 +12,13 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/uuid.h>
+#include <uapi/ds/netlink.h>
 #include "domain.h"
 #include "handshake.h"
+#include "netlink.h"
 #include "params.h"
 
-/* Protects all below and each ds_domain.link. Innermost: nothing is called under it. */
+/* Protects all below and each ds_domain.link. Innermost. */
 static DEFINE_MUTEX(ds_domain_lock);
 static LIST_HEAD(ds_domains);		/* by number */
 static u64 ds_domain_serial;		/* of the last one */
@@ -127,6 +129,7 @@ int ds_domain_add(u32 id, const u8 *key, struct netlink_ext_ack *extack)
 	}
 	domain->serial = ++ds_domain_serial;
 	list_add_tail(&domain->link, next ? &next->link : &ds_domains);
+	ds_netlink_changed(DS_CMD_DOMAIN_GET);
 	mutex_unlock(&ds_domain_lock);
 	return 0;
 }
@@ -151,6 +154,7 @@ int ds_domain_del(u32 id, struct netlink_ext_ack *extack)
 		return -EBUSY;
 	}
 	list_del(&domain->link);
+	ds_netlink_changed(DS_CMD_DOMAIN_GET);
 	mutex_unlock(&ds_domain_lock);
 
 	kfree_sensitive(domain);

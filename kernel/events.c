@@ -72,7 +72,6 @@ void ds_event_device(const char *name, bool added, u32 state)
 	void *hdr;
 	int err;
 
-	ds_netlink_changed(DS_CMD_DEV_GET);
 	skb = ds_event_begin(added ? DS_EVENT_DEV_ADDED : DS_EVENT_DEV_REMOVED, &hdr);
 	if (!skb)
 		return;
@@ -88,8 +87,6 @@ void ds_event_peer(u32 node, bool passive, bool up, const char *reason)
 	void *hdr;
 	int err;
 
-	ds_netlink_changed(DS_CMD_PEER_GET);
-	ds_netlink_changed(DS_CMD_STAT_GET);
 	skb = ds_event_begin(up ? DS_EVENT_PEER_UP : DS_EVENT_PEER_DOWN, &hdr);
 	if (!skb)
 		return;
@@ -105,7 +102,6 @@ void ds_event_segment(u32 event, u64 id, u64 length)
 	void *hdr;
 	int err;
 
-	ds_netlink_changed(DS_CMD_SEG_GET);
 	skb = ds_event_begin(event, &hdr);
 	if (!skb)
 		return;
@@ -121,7 +117,6 @@ void ds_event_attach(u32 space, u32 server, u32 node, u32 state)
 	void *hdr;
 	int err;
 
-	ds_netlink_changed(DS_CMD_ATTACH_GET);
 	skb = ds_event_begin(DS_EVENT_ATTACH_STATE, &hdr);
 	if (!skb)
 		return;

@@ -11,15 +11,16 @@
  * Receive buffers. A side may have DS_MSG_CREDITS requests and one-way messages
  * on their way that the other side has not given back: those take
  * DS_MSG_CREDITS buffers there. It waits for at most DS_MSG_CREDITS responses
- * at a time: those take as many buffers here. Handshake, heartbeat answers and
- * credits need DS_MSG_SPARE more. The sum is the receive queue DS_MSG_RQ, so a message
- * finds it empty only where answers come to requests that are not waited for any more;
- * then it is sent again.
+ * at a time, fewer of programs, whose like may be slow to answer: those take as many
+ * buffers here. Handshake, heartbeat answers and credits need DS_MSG_SPARE more. The
+ * sum is the receive queue DS_MSG_RQ, so a message finds it empty only where answers
+ * come to requests that are not waited for any more; then it is sent again.
  *
  * Locking: ds_msg_state.lock is innermost and is not held over a post.
  */
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <uapi/ds/ioctl.h>
 #include "debug.h"
 #include "msg_state.h"
 #include "stats.h"
@@ -212,17 +213,24 @@ static u64 ds_msg_room_until(u64 deadline)
 	return min_t(u64, deadline, ktime_get_ns() + NSEC_PER_SEC);
 }
 
-/* What a message needs before it may be sent. */
-#define DS_NEED_CREDIT	1u
-#define DS_NEED_SLOT	2u	/* for its response */
-
-static bool ds_msg_may_send(const struct ds_msg_state *m, u32 needs)
+/* Who may wait for a response: as many at a time, 0 if it needs no place among them. */
+static u32 ds_msg_slots(u16 service)
 {
-	return (!(needs & DS_NEED_CREDIT) || READ_ONCE(m->credits) > 0) &&
-	       (!(needs & DS_NEED_SLOT) || READ_ONCE(m->waiting) < DS_MSG_CREDITS);
+	if (service == DS_SERVICE_LINK)
+		return 0;
+	if (service == DS_SERVICE_PACKET || service >= DS_SERVICE_USER_FIRST)
+		return DS_MSG_PROGRAMS;
+	return DS_MSG_CREDITS;
 }
 
-static int ds_msg_reserve(struct ds_conn *conn, u32 needs, u64 deadline)
+static bool ds_msg_may_send(const struct ds_msg_state *m, bool credit, u32 slots)
+{
+	return (!credit || READ_ONCE(m->credits) > 0) &&
+	       (!slots || READ_ONCE(m->waiting) < slots);
+}
+
+/* Wait until a message may be sent that takes a credit, and a slot of @slots. */
+static int ds_msg_reserve(struct ds_conn *conn, bool credit, u32 slots, u64 deadline)
 {
 	struct ds_msg_state *m = conn->msg;
 	s64 left;
@@ -233,9 +241,9 @@ static int ds_msg_reserve(struct ds_conn *conn, u32 needs, u64 deadline)
 		spin_lock_bh(&m->lock);
 		if (m->aborted) {
 			ret = -ENOTCONN;
-		} else if (ds_msg_may_send(m, needs)) {
-			m->credits -= !!(needs & DS_NEED_CREDIT);
-			m->waiting += !!(needs & DS_NEED_SLOT);
+		} else if (ds_msg_may_send(m, credit, slots)) {
+			m->credits -= credit;
+			m->waiting += !!slots;
 		} else {
 			ret = -EAGAIN;
 		}
@@ -246,7 +254,7 @@ static int ds_msg_reserve(struct ds_conn *conn, u32 needs, u64 deadline)
 		if (left <= 0)
 			return -ETIMEDOUT;
 		ret = wait_event_killable_timeout(m->wait, READ_ONCE(m->aborted) ||
-						  ds_msg_may_send(m, needs),
+						  ds_msg_may_send(m, credit, slots),
 						  nsecs_to_jiffies(left) + 1);
 		if (ret < 0)
 			return -EINTR;
@@ -261,11 +269,11 @@ void ds_msg_add_credits(struct ds_msg_state *m, u32 credits)
 	wake_up_all(&m->wait);
 }
 
-static void ds_msg_wait_end(struct ds_msg_state *m, u64 seq)
+static void ds_msg_wait_end(struct ds_msg_state *m, u64 seq, u32 slots)
 {
 	xa_erase_bh(&m->pending, seq);
 	spin_lock_bh(&m->lock);
-	m->waiting--;
+	m->waiting -= !!slots;
 	spin_unlock_bh(&m->lock);
 	wake_up_all(&m->wait);
 }
@@ -278,12 +286,13 @@ static int ds_msg_do_request(struct ds_conn *conn, u16 service, const void *data
 	struct ds_wait w = { .reply = reply, .size = reply_length ? *reply_length : 0 };
 	bool credit = service != DS_SERVICE_LINK;	/* a busy host is not a dead one */
 	struct ds_msg_state *m = conn->msg;
+	u32 slots = ds_msg_slots(service);
 	s64 left;
 	u64 seq;
 	int ret;
 
 	init_completion(&w.done);
-	ret = ds_msg_reserve(conn, DS_NEED_SLOT | (credit ? DS_NEED_CREDIT : 0), deadline);
+	ret = ds_msg_reserve(conn, credit, slots, deadline);
 	if (ret)
 		return ret;
 
@@ -302,7 +311,7 @@ static int ds_msg_do_request(struct ds_conn *conn, u16 service, const void *data
 	left = max_t(s64, deadline - ktime_get_ns(), 0);
 	ret = wait_for_completion_killable_timeout(&w.done, nsecs_to_jiffies(left) + 1);
 	/* From here no response can touch @w. */
-	ds_msg_wait_end(m, seq);
+	ds_msg_wait_end(m, seq, slots);
 	if (w.answered) {
 		*outcome = w.status == -ECONNREFUSED || w.status == -EBUSY ?
 			   DS_NOT_EXECUTED : DS_EXECUTED;
@@ -315,7 +324,7 @@ static int ds_msg_do_request(struct ds_conn *conn, u16 service, const void *data
 	return ret < 0 ? -EINTR : ret ? -ENOTCONN : -ETIMEDOUT;
 
 unreserve:
-	ds_msg_wait_end(m, seq);
+	ds_msg_wait_end(m, seq, slots);
 	if (credit)
 		ds_msg_add_credits(m, 1);
 	return ret;
@@ -344,7 +353,7 @@ int ds_msg_one_way(struct ds_conn *conn, u16 service, const void *data, u32 leng
 	u64 deadline = ktime_get_ns() + (u64)timeout_ms * NSEC_PER_MSEC;
 	int ret;
 
-	ret = ds_msg_reserve(conn, DS_NEED_CREDIT, deadline);
+	ret = ds_msg_reserve(conn, true, 0, deadline);
 	if (ret)
 		return ret;
 	ret = ds_msg_send(conn, DS_MSG_ONE_WAY, service, 0, 0, data, length,

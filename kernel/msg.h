@@ -72,6 +72,7 @@ int ds_msg_respond(struct ds_conn *conn, u16 service, u64 seq, int status,
 
 /* Queue sizes of a control queue pair; msg.c says why. */
 #define DS_MSG_CREDITS	32
+#define DS_MSG_PROGRAMS	24	/* of them for answers to programs */
 #define DS_MSG_SPARE	16
 #define DS_MSG_RQ	(2 * DS_MSG_CREDITS + DS_MSG_SPARE)
 #define DS_MSG_SQ	128

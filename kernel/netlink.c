@@ -379,10 +379,7 @@ static int ds_space_add_cmd(struct genl_info *info)
 
 static int ds_space_del_cmd(struct genl_info *info)
 {
-	int err = ds_space_del(nla_get_u32(info->attrs[DS_A_SPACE]), info->extack);
-
-	ds_netlink_changed(DS_CMD_ATTACH_GET);
-	return err;
+	return ds_space_del(nla_get_u32(info->attrs[DS_A_SPACE]), info->extack);
 }
 
 static int ds_attach_add_cmd(struct genl_info *info)
@@ -405,13 +402,11 @@ static int ds_attach_del_cmd(struct genl_info *info)
  * @run: does it; the attributes are there, have their types and are in range
  * @needs: attributes that it cannot do without, as bits
  * @takes: others that it knows
- * @changes: GET command of the objects that it may change, or 0
  */
 struct ds_command {
 	int	(*run)(struct genl_info *info);
 	u64	needs;
 	u64	takes;
-	u8	changes;
 };
 
 #define DS_A(name)	BIT_ULL(DS_A_##name)
@@ -419,42 +414,33 @@ struct ds_command {
 static const struct ds_command ds_commands[] = {
 	[DS_CMD_NODE_GET] = { ds_node_get_cmd },
 	[DS_CMD_NODE_SET] = { ds_node_set_cmd, DS_A(NODE), DS_A(GROUP) },
-	[DS_CMD_DOMAIN_ADD] = { ds_domain_add_cmd, DS_A(DOMAIN) | DS_A(KEY), 0,
-				DS_CMD_DOMAIN_GET },
-	[DS_CMD_DOMAIN_DEL] = { ds_domain_del_cmd, DS_A(DOMAIN), 0, DS_CMD_DOMAIN_GET },
+	[DS_CMD_DOMAIN_ADD] = { ds_domain_add_cmd, DS_A(DOMAIN) | DS_A(KEY) },
+	[DS_CMD_DOMAIN_DEL] = { ds_domain_del_cmd, DS_A(DOMAIN) },
 	[DS_CMD_PEER_ADD] = { ds_peer_add_cmd, DS_A(DOMAIN),
-			      DS_A(IPV4) | DS_A(IPV6) | DS_A(PORT) | DS_A(TIMEOUT_MS),
-			      DS_CMD_PEER_GET },
+			      DS_A(IPV4) | DS_A(IPV6) | DS_A(PORT) | DS_A(TIMEOUT_MS) },
 	[DS_CMD_PEER_DEL] = { ds_peer_del_cmd, 0,
-			      DS_A(NODE) | DS_A(IPV4) | DS_A(IPV6) | DS_A(PORT),
-			      DS_CMD_PEER_GET },
+			      DS_A(NODE) | DS_A(IPV4) | DS_A(IPV6) | DS_A(PORT) },
 	[DS_CMD_SEG_ADD] = { ds_seg_add_cmd, DS_A(LENGTH) | DS_A(DOMAIN),
-			     DS_A(ACCESS) | DS_A(NUMA_NODE) | DS_A(NAME) | DS_A(FD),
-			     DS_CMD_SEG_GET },
-	[DS_CMD_SEG_DEL] = { ds_seg_del_cmd, DS_A(SEGMENT), 0, DS_CMD_SEG_GET },
+			     DS_A(ACCESS) | DS_A(NUMA_NODE) | DS_A(NAME) | DS_A(FD) },
+	[DS_CMD_SEG_DEL] = { ds_seg_del_cmd, DS_A(SEGMENT) },
 	[DS_CMD_SEG_REVOKE] = { ds_seg_revoke_cmd, DS_A(SEGMENT) },
 	[DS_CMD_SPACE_ADD] = { ds_space_add_cmd,
 			       DS_A(SPACE) | DS_A(DOMAIN) | DS_A(SERVERS) | DS_A(SERVER_SHIFT),
-			       DS_A(UID) | DS_A(ACCESS), DS_CMD_SPACE_GET },
-	[DS_CMD_SPACE_DEL] = { ds_space_del_cmd, DS_A(SPACE), 0, DS_CMD_SPACE_GET },
+			       DS_A(UID) | DS_A(ACCESS) },
+	[DS_CMD_SPACE_DEL] = { ds_space_del_cmd, DS_A(SPACE) },
 	[DS_CMD_ATTACH_ADD] = { ds_attach_add_cmd,
 				DS_A(SPACE) | DS_A(SERVER) | DS_A(NODE) | DS_A(SEGMENT),
-				DS_A(TIMEOUT_MS), DS_CMD_ATTACH_GET },
-	[DS_CMD_ATTACH_DEL] = { ds_attach_del_cmd, DS_A(SPACE) | DS_A(SERVER), 0,
-				DS_CMD_ATTACH_GET },
+				DS_A(TIMEOUT_MS) },
+	[DS_CMD_ATTACH_DEL] = { ds_attach_del_cmd, DS_A(SPACE) | DS_A(SERVER) },
 	[DS_CMD_RDM_SPACE_ADD] = { ds_rdm_space_add_cmd, DS_A(RDM_SPACE) | DS_A(SEGMENT),
 				   DS_A(LENGTH) | DS_A(KIND) | DS_A(PAGE_SHIFT) |
-				   DS_A(TENANT) | DS_A(ACCESS) | DS_A(MAC_KEY),
-				   DS_CMD_RDM_SPACE_GET },
-	[DS_CMD_RDM_SPACE_DEL] = { ds_rdm_space_del_cmd, DS_A(RDM_SPACE), 0,
-				   DS_CMD_RDM_SPACE_GET },
+				   DS_A(TENANT) | DS_A(ACCESS) | DS_A(MAC_KEY) },
+	[DS_CMD_RDM_SPACE_DEL] = { ds_rdm_space_del_cmd, DS_A(RDM_SPACE) },
 	[DS_CMD_RDM_LISTEN_ADD] = { ds_rdm_listen_add_cmd, DS_A(WIRE) | DS_A(IPV4),
-				    DS_A(PORT) | DS_A(FLAGS), DS_CMD_RDM_LISTEN_GET },
-	[DS_CMD_RDM_LISTEN_DEL] = { ds_rdm_listen_del_cmd, DS_A(WIRE) | DS_A(IPV4),
-				    DS_A(PORT), DS_CMD_RDM_LISTEN_GET },
-	[DS_CMD_RDM_PEER_ADD] = { ds_rdm_peer_add_cmd, DS_A(IPV4), DS_A(TENANT),
-				  DS_CMD_RDM_PEER_GET },
-	[DS_CMD_RDM_PEER_DEL] = { ds_rdm_peer_del_cmd, DS_A(IPV4), 0, DS_CMD_RDM_PEER_GET },
+				    DS_A(PORT) | DS_A(FLAGS) },
+	[DS_CMD_RDM_LISTEN_DEL] = { ds_rdm_listen_del_cmd, DS_A(WIRE) | DS_A(IPV4), DS_A(PORT) },
+	[DS_CMD_RDM_PEER_ADD] = { ds_rdm_peer_add_cmd, DS_A(IPV4), DS_A(TENANT) },
+	[DS_CMD_RDM_PEER_DEL] = { ds_rdm_peer_del_cmd, DS_A(IPV4) },
 	[DS_CMD_RDM_SELFTEST] = { ds_rdm_selftest_cmd, 0, DS_A(VALUE) },
 	[DS_CMD_TOKEN_SET] = { ds_token_set_cmd, DS_A(NAME) | DS_A(SETTING), DS_A(DOMAIN) },
 	[DS_CMD_TOKEN_IMPORT] = { ds_token_import_cmd, DS_A(DEVICE),
@@ -532,10 +518,6 @@ static int ds_netlink_doit(struct sk_buff *skb, struct genl_info *info)
 	if (err)
 		return err;
 	err = command->run(info);
-	if (command->changes) {
-		ds_netlink_changed(command->changes);
-		ds_netlink_changed(DS_CMD_STAT_GET);	/* which has rows of these objects */
-	}
 	if (err == -ERESTARTSYS)
 		err = -EINTR;
 	if (err && !info->extack->_msg)

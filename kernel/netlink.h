@@ -12,8 +12,8 @@ void ds_netlink_exit(void);
 
 /*
  * Objects of the dump @get (DS_CMD_*_GET) have come or gone: a dump that is
- * under way says so (NLM_F_DUMP_INTR). Call it after the change. Events and
- * netlink commands do it by themselves. Context: any.
+ * under way says so (NLM_F_DUMP_INTR). Call it with the lock held that keeps the dump
+ * from seeing them half changed: what comes after it may take its time. Context: any.
  */
 void ds_netlink_changed(u8 get);
 

@@ -16,6 +16,7 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <net/ipv6.h>
+#include <uapi/ds/netlink.h>
 #include "conn.h"
 #include "domain.h"
 #include "netlink.h"
@@ -185,6 +186,13 @@ static struct ds_peer *ds_peer_new(const struct sockaddr_storage *addr, u32 doma
 	return peer;
 }
 
+static void ds_peers_changed(void)
+{
+	lockdep_assert_held(&ds_peers_lock);
+	ds_netlink_changed(DS_CMD_PEER_GET);
+	ds_netlink_changed(DS_CMD_STAT_GET);
+}
+
 static int ds_peer_insert(struct ds_peer *peer)
 {
 	struct ds_peer *other;
@@ -200,6 +208,7 @@ static int ds_peer_insert(struct ds_peer *peer)
 	if (!ret) {
 		kref_get(&peer->ref);
 		list_add_tail(&peer->link, &ds_peers);
+		ds_peers_changed();
 		/* Here, as who finds it may delete it at once and cancels the work. */
 		queue_delayed_work(ds_wq, &peer->work, 0);
 	}
@@ -238,6 +247,7 @@ static bool ds_peer_remove(struct ds_peer *peer)
 	mutex_lock(&ds_peers_lock);
 	there = !list_empty(&peer->link);
 	list_del_init(&peer->link);
+	ds_peers_changed();
 	mutex_unlock(&ds_peers_lock);
 	return there;
 }
@@ -310,6 +320,7 @@ int ds_peer_del(u32 node, const struct sockaddr_storage *addr,
 	list_for_each_entry(peer, &ds_peers, link) {
 		if (node ? peer->node == node : ds_peer_has_addr(peer, addr)) {
 			list_del_init(&peer->link);
+			ds_peers_changed();
 			found = peer;
 			break;
 		}

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * DS: service ports of user programs.
+ *
+ * Hosts whose messages wait at a port take turns. When it is full, the host that has most
+ * there gives its last message up for another host's: nobody who floods a port keeps
+ * others from it.
  */
 #include <linux/err.h>
 #include <linux/kref.h>
@@ -16,6 +20,7 @@
 #include "conn.h"
 #include "msg.h"
 #include "port.h"
+#include "stats.h"
 
 #define DS_PORT_DEFAULT_MS	30000
 
@@ -23,7 +28,9 @@ static_assert(DS_PORT_MAX_BYTES == DS_MSG_MAX_PAYLOAD);
 
 /**
  * struct ds_port_msg - a message that came
- * @link: in ds_port.unused or ds_port.queue
+ * @link: in ds_port.unused or ds_port.turns, or in @more of its host's first message
+ * @more: of a host's first message: those behind it
+ * @count: likewise: how many of the host wait
  * @conn: where it came from; a reference is held
  * @seq: of the request
  * @want_reply: it is a request
@@ -32,6 +39,8 @@ static_assert(DS_PORT_MAX_BYTES == DS_MSG_MAX_PAYLOAD);
  */
 struct ds_port_msg {
 	struct list_head	link;
+	struct list_head	more;
+	u32			count;
 	struct ds_conn		*conn;
 	u64			seq;
 	bool			want_reply;
@@ -55,7 +64,8 @@ struct ds_port_request {
  * @wait: those who wait for a message
  * @lock: protects all below; nothing of the caller's is touched under it
  * @unused: of @msgs; those in no list are being received
- * @queue: messages not yet received
+ * @turns: of each host whose messages are not yet received the first one; whose turn it is
+ *	comes first
  * @pending: requests received and not answered, by the low half of their cookie
  * @closed: nothing may be queued or made pending any more
  */
@@ -66,7 +76,7 @@ struct ds_port {
 	wait_queue_head_t	wait;
 	struct mutex		lock;		/* see above */
 	struct list_head	unused;
-	struct list_head	queue;
+	struct list_head	turns;
 	struct xarray		pending;
 	bool			closed;
 };
@@ -91,18 +101,113 @@ static void ds_port_reset(struct ds_port *port, struct ds_port_request *request)
 	kfree(request);
 }
 
+/* End a message that was not received. Its connection's reference goes with it. */
+static void ds_port_return(struct ds_port *port, struct ds_conn *conn, u64 seq, bool want_reply,
+			   int status)
+{
+	if (want_reply)
+		ds_port_refuse(port, conn, seq, status);
+	ds_conn_put(conn);
+}
+
+/* ---- Turns ---- */
+
+/* The first message of the host behind @conn, or NULL. */
+static struct ds_port_msg *ds_port_first(struct ds_port *port, const struct ds_conn *conn)
+{
+	struct ds_port_msg *m;
+
+	list_for_each_entry(m, &port->turns, link) {
+		if (m->conn->hs.peer.node == conn->hs.peer.node)
+			return m;
+	}
+	return NULL;
+}
+
+/* Behind the other messages of its host, of which @first is the first, if there are any. */
+static void ds_port_append(struct ds_port *port, struct ds_port_msg *first, struct ds_port_msg *m)
+{
+	if (first) {
+		list_add_tail(&m->link, &first->more);
+		first->count++;
+	} else {
+		INIT_LIST_HEAD(&m->more);
+		m->count = 1;
+		list_add_tail(&m->link, &port->turns);
+	}
+}
+
+/* Before them, and it is its host's turn. */
+static void ds_port_prepend(struct ds_port *port, struct ds_port_msg *first, struct ds_port_msg *m)
+{
+	INIT_LIST_HEAD(&m->more);
+	m->count = 1;
+	if (first) {
+		list_splice(&first->more, &m->more);
+		list_move(&first->link, &m->more);
+		m->count += first->count;
+	}
+	list_add(&m->link, &port->turns);
+}
+
+/* Take a first message out. Its host has its next turn when all others had theirs. */
+static void ds_port_remove(struct ds_port *port, struct ds_port_msg *m)
+{
+	struct ds_port_msg *next = list_first_entry_or_null(&m->more, struct ds_port_msg, link);
+
+	list_del(&m->link);
+	if (!next)
+		return;
+	list_move_tail(&next->link, &port->turns);
+	INIT_LIST_HEAD(&next->more);
+	list_splice(&m->more, &next->more);
+	next->count = m->count - 1;
+}
+
+/*
+ * Take out the last message of the host that has most, for one of a host that has @count.
+ * NULL if it would have fewer then: it would do the same to the other.
+ */
+static struct ds_port_msg *ds_port_displace(struct ds_port *port, u32 count)
+{
+	struct ds_port_msg *most = NULL, *m;
+
+	list_for_each_entry(m, &port->turns, link) {
+		if (!most || m->count > most->count)
+			most = m;
+	}
+	if (!most || most->count <= count + 1)
+		return NULL;
+	most->count--;
+	m = list_last_entry(&most->more, struct ds_port_msg, link);
+	list_del(&m->link);
+	return m;
+}
+
 /* The handler of ds_msg_bind(). */
 static int ds_port_arrived(void *ctx, const struct ds_msg *msg, void *reply, u32 *reply_length)
 {
+	struct ds_port_msg *first, *m;
+	struct ds_conn *conn = NULL;
 	struct ds_port *port = ctx;
-	struct ds_port_msg *m;
+	bool want_reply;
+	u64 seq;
 
 	*reply_length = 0;
 	mutex_lock(&port->lock);
+	first = ds_port_first(port, msg->conn);
 	m = list_first_entry_or_null(&port->unused, struct ds_port_msg, link);
-	if (!m) {
-		mutex_unlock(&port->lock);
-		return -EBUSY;
+	if (m) {
+		list_del(&m->link);
+	} else {
+		m = ds_port_displace(port, first ? first->count : 0);
+		if (!m) {
+			mutex_unlock(&port->lock);
+			return -EBUSY;
+		}
+		conn = m->conn;
+		seq = m->seq;
+		want_reply = m->want_reply;
 	}
 	ds_conn_get(msg->conn);
 	m->conn = msg->conn;
@@ -110,9 +215,13 @@ static int ds_port_arrived(void *ctx, const struct ds_msg *msg, void *reply, u32
 	m->want_reply = msg->want_reply;
 	m->length = msg->length;
 	memcpy(m->data, msg->data, msg->length);
-	list_move_tail(&m->link, &port->queue);
+	ds_port_append(port, first, m);
 	mutex_unlock(&port->lock);
 	wake_up(&port->wait);
+	if (conn) {
+		ds_stat_inc(conn->stats, DS_STAT_MSGS_REFUSED);
+		ds_port_return(port, conn, seq, want_reply, -EBUSY);
+	}
 	return msg->want_reply ? DS_MSG_REPLY_LATER : 0;
 }
 
@@ -158,7 +267,7 @@ static struct ds_port *ds_port_new(u16 service, u32 queue)
 	init_waitqueue_head(&port->wait);
 	mutex_init(&port->lock);
 	INIT_LIST_HEAD(&port->unused);
-	INIT_LIST_HEAD(&port->queue);
+	INIT_LIST_HEAD(&port->turns);
 	for (i = 0; i < queue; i++)
 		list_add_tail(&port->msgs[i].link, &port->unused);
 	xa_init_flags(&port->pending, XA_FLAGS_ALLOC1);
@@ -198,10 +307,9 @@ void ds_port_close(struct ds_port *port)
 	wake_up_all(&port->wait);
 
 	/* Nothing is added any more, nor taken out by others. */
-	list_for_each_entry(m, &port->queue, link) {
-		if (m->want_reply)
-			ds_port_refuse(port, m->conn, m->seq, -ECONNREFUSED);
-		ds_conn_put(m->conn);
+	while ((m = list_first_entry_or_null(&port->turns, struct ds_port_msg, link))) {
+		ds_port_remove(port, m);
+		ds_port_return(port, m->conn, m->seq, m->want_reply, -ECONNREFUSED);
 	}
 	xa_for_each(&port->pending, id, request) {
 		xa_erase(&port->pending, id);
@@ -214,7 +322,7 @@ void ds_port_close(struct ds_port *port)
 
 static bool ds_port_ready(struct ds_port *port)
 {
-	return !list_empty(&port->queue) || READ_ONCE(port->closed);
+	return !list_empty(&port->turns) || READ_ONCE(port->closed);
 }
 
 /* The first message, if it has at most *@length bytes, which is set to its length. */
@@ -224,7 +332,7 @@ static struct ds_port_msg *ds_port_take(struct ds_port *port, u32 *length)
 	struct ds_port_msg *m;
 
 	mutex_lock(&port->lock);
-	m = list_first_entry_or_null(&port->queue, struct ds_port_msg, link);
+	m = list_first_entry_or_null(&port->turns, struct ds_port_msg, link);
 	if (port->closed) {
 		m = ERR_PTR(-ESTALE);
 	} else if (!m) {
@@ -234,7 +342,7 @@ static struct ds_port_msg *ds_port_take(struct ds_port *port, u32 *length)
 		if (m->length > room)
 			m = ERR_PTR(-EMSGSIZE);
 		else
-			list_del(&m->link);
+			ds_port_remove(port, m);
 	}
 	mutex_unlock(&port->lock);
 	return m;
@@ -256,15 +364,12 @@ static void ds_port_untake(struct ds_port *port, struct ds_port_msg *m)
 	mutex_lock(&port->lock);
 	closed = port->closed;
 	if (!closed)
-		list_add(&m->link, &port->queue);
+		ds_port_prepend(port, ds_port_first(port, m->conn), m);
 	mutex_unlock(&port->lock);
-	if (!closed) {
+	if (closed)
+		ds_port_return(port, m->conn, m->seq, m->want_reply, -ECONNREFUSED);
+	else
 		wake_up(&port->wait);
-		return;
-	}
-	if (m->want_reply)
-		ds_port_refuse(port, m->conn, m->seq, -ECONNREFUSED);
-	ds_conn_put(m->conn);
 }
 
 /* Let a request wait for its answer; its connection's reference goes with it. */

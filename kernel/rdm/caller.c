@@ -13,6 +13,8 @@
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
 #include <net/dst.h>
+#include <uapi/ds/netlink.h>
+#include "netlink.h"
 #include "params.h"
 #include "stats.h"
 #include "caller.h"
@@ -168,6 +170,13 @@ void ds_callers_forget(struct ds_udp *udp)
 
 /* ---- the allow-list ---- */
 
+static void ds_callers_changed(void)
+{
+	lockdep_assert_held(&ds_callers_lock);
+	ds_netlink_changed(DS_CMD_RDM_PEER_GET);
+	ds_netlink_changed(DS_CMD_STAT_GET);
+}
+
 int ds_caller_add(__be32 addr, bool bound, u32 tenant, struct netlink_ext_ack *extack)
 {
 	struct ds_caller *caller;
@@ -189,8 +198,10 @@ int ds_caller_add(__be32 addr, bool bound, u32 tenant, struct netlink_ext_ack *e
 	} else {
 		err = xa_insert(&ds_callers, (__force u32)addr, caller, GFP_KERNEL_ACCOUNT);
 	}
-	if (!err)
+	if (!err) {
 		ds_callers_count++;
+		ds_callers_changed();
+	}
 	mutex_unlock(&ds_callers_lock);
 	if (!err)
 		return 0;
@@ -221,6 +232,7 @@ int ds_caller_del(__be32 addr, struct netlink_ext_ack *extack)
 	mutex_lock(&ds_callers_lock);
 	caller = xa_erase(&ds_callers, (__force u32)addr);
 	if (caller) {
+		ds_callers_changed();
 		synchronize_rcu();
 		ds_caller_end(caller);
 	} else {

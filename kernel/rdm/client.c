@@ -26,6 +26,7 @@
 /**
  * struct ds_client - a client
  * @link: in the list of clients, under its lock
+ * @ending: in the list of whoever has ended it with others
  * @ref: lifetime of the struct: whoever made it, and one for @users
  * @users: one until it is ended, one for each chain on its way
  * @ended: no chain begins any more
@@ -34,6 +35,7 @@
  */
 struct ds_client {
 	struct list_head	link;
+	struct list_head	ending;
 	struct kref		ref;
 	refcount_t		users;
 	bool			ended;
@@ -138,31 +140,25 @@ void ds_client_end(struct ds_client *client)
 	ds_client_leave(client);
 }
 
-/* One of the space, or if there is none of the domain, that is not ended, with a reference. */
-static struct ds_client *ds_client_of(const struct ds_space *space, const struct ds_domain *domain)
+/* Those of the space, or if there is none of the domain. Any user may have made very many. */
+static void ds_clients_end_all(const struct ds_space *space, const struct ds_domain *domain)
 {
-	struct ds_client *client, *found = NULL;
+	struct ds_client *client, *next;
+	LIST_HEAD(ended);
 
 	spin_lock(&ds_clients_lock);
 	list_for_each_entry(client, &ds_clients, link) {
 		if (!client->ended &&
 		    (space ? client->space == space : client->space->domain == domain)) {
-			ds_client_get(client);
-			found = client;
-			break;
+			WRITE_ONCE(client->ended, true);
+			list_add_tail(&client->ending, &ended);
 		}
 	}
 	spin_unlock(&ds_clients_lock);
-	return found;
-}
-
-static void ds_clients_end_all(const struct ds_space *space, const struct ds_domain *domain)
-{
-	struct ds_client *client;
-
-	while ((client = ds_client_of(space, domain))) {
-		ds_client_end(client);
-		ds_client_put(client);
+	smp_mb();	/* pairs with the one in ds_client_enter() */
+	list_for_each_entry_safe(client, next, &ended, ending) {
+		ds_client_leave(client);
+		cond_resched();
 	}
 }
 

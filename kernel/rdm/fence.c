@@ -301,15 +301,21 @@ static int ds_fence_serve_node(const struct ds_fence_req *req, const struct ds_m
 
 /* ---- the client's node ---- */
 
-static int ds_fence_client(const struct ds_fence_req *req, struct ds_client *client, u32 server)
+static int ds_fence_client(const struct ds_fence_req *req, struct ds_client *client,
+			   struct ds_conn *conn)
 {
 	if (!ds_client_ended(client)) {
-		if (!ds_space_has(ds_client_space(client), server, le64_to_cpu(req->segment)))
+		/* The server's number is what it says; its domain is proved. */
+		if (!ds_space_has(ds_client_space(client), conn->hs.peer.node,
+				  le64_to_cpu(req->segment)))
 			return -EACCES;
 		if (req->flags & cpu_to_le32(DS_FENCE_IF_GONE))
 			return -EEXIST;
 		ds_client_end(client);
 	}
+	/* Its teardown waits for us, and whoever asked gets no answer: ds_fence_by_conn(). */
+	if (READ_ONCE(conn->state) == DS_CONN_CLOSING)
+		return -ENOTCONN;
 	return ds_client_wait_gone(client, DS_FENCE_CLIENT_MS);
 }
 
@@ -322,10 +328,9 @@ static int ds_fence_serve_client(const struct ds_fence_req *req, struct ds_conn 
 		return -EPERM;
 	client = ds_client_find(le64_to_cpu(req->token));
 	if (client) {
-		/* The server's number is what it says; its domain is proved. */
 		ret = -EACCES;
 		if (ds_client_space(client)->domain == conn->domain)
-			ret = ds_fence_client(req, client, conn->hs.peer.node);
+			ret = ds_fence_client(req, client, conn);
 		ds_client_put(client);
 	}
 	if (!ret && READ_ONCE(conn->state) != DS_CONN_UP)

@@ -23,6 +23,7 @@
 #include <net/udp.h>
 #include <net/udp_tunnel.h>
 #include <uapi/ds/netlink.h>
+#include "netlink.h"
 #include "stats.h"
 #include "trace.h"
 #include "caller.h"
@@ -301,6 +302,7 @@ int ds_udp_add(const struct ds_udp_attr *attr, struct netlink_ext_ack *extack)
 		return PTR_ERR(udp);
 	mutex_lock(&ds_udps_lock);
 	list_add_tail(&udp->link, &ds_udps);
+	ds_netlink_changed(DS_CMD_RDM_LISTEN_GET);
 	mutex_unlock(&ds_udps_lock);
 	return 0;
 }
@@ -311,8 +313,10 @@ int ds_udp_del(const struct ds_udp_attr *attr, struct netlink_ext_ack *extack)
 
 	mutex_lock(&ds_udps_lock);
 	udp = ds_udp_find(attr);
-	if (udp)
+	if (udp) {
 		list_del(&udp->link);
+		ds_netlink_changed(DS_CMD_RDM_LISTEN_GET);
+	}
 	mutex_unlock(&ds_udps_lock);
 	if (!udp) {
 		NL_SET_ERR_MSG(extack, "no packets are received there");

@@ -11,6 +11,8 @@
 #include <linux/slab.h>
 #include <linux/xarray.h>
 #include <uapi/ds/ioctl.h>
+#include <uapi/ds/netlink.h>
+#include "netlink.h"
 #include "pool.h"
 #include "rdm_space.h"
 #include "segment.h"
@@ -114,6 +116,13 @@ static void ds_rdm_space_kill(struct ds_rdm_space *space)
 	ds_segment_unserve(seg);
 }
 
+static void ds_rdm_spaces_changed(void)
+{
+	lockdep_assert_held(&ds_rdm_spaces_lock);
+	ds_netlink_changed(DS_CMD_RDM_SPACE_GET);
+	ds_netlink_changed(DS_CMD_STAT_GET);
+}
+
 int ds_rdm_space_add(const struct ds_rdm_space_attr *attr, struct netlink_ext_ack *extack)
 {
 	struct ds_rdm_space *space;
@@ -141,6 +150,8 @@ int ds_rdm_space_add(const struct ds_rdm_space_attr *attr, struct netlink_ext_ac
 	err = xa_insert(&ds_rdm_spaces, attr->id, space, GFP_KERNEL_ACCOUNT);
 	if (err)
 		ds_rdm_space_kill(space);
+	else
+		ds_rdm_spaces_changed();
 out:
 	mutex_unlock(&ds_rdm_spaces_lock);
 	return err;
@@ -152,10 +163,12 @@ int ds_rdm_space_del(u32 id, struct netlink_ext_ack *extack)
 
 	mutex_lock(&ds_rdm_spaces_lock);
 	space = xa_erase(&ds_rdm_spaces, id);
-	if (space)
+	if (space) {
+		ds_rdm_spaces_changed();
 		ds_rdm_space_kill(space);
-	else
+	} else {
 		NL_SET_ERR_MSG(extack, "there is no space with this number");
+	}
 	mutex_unlock(&ds_rdm_spaces_lock);
 	return space ? 0 : -ENOENT;
 }

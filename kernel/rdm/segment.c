@@ -10,6 +10,7 @@
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <uapi/ds/ioctl.h>
+#include <uapi/ds/netlink.h>
 #include "backing.h"
 #include "buffer.h"
 #include "debug.h"
@@ -176,6 +177,7 @@ struct ds_segment *ds_segment_create(const struct ds_segment_attr *attr, u64 *id
 	seg->id = ++ds_segments_last;
 	*id = seg->id;
 	list_add_tail(&seg->link, &ds_segments);
+	ds_netlink_changed(DS_CMD_SEG_GET);
 	mutex_unlock(&ds_segments_lock);
 	trace_ds_segment(*id, "create", attr->length);
 	ds_event_segment(DS_EVENT_SEG_ADDED, *id, attr->length);
@@ -216,10 +218,11 @@ struct ds_segment *ds_segment_next(struct ds_segment *seg, u64 *last)
 {
 	struct ds_segment *next, *found = NULL;
 
-	if (seg)
-		ds_segment_put(seg);
 	mutex_lock(&ds_segments_lock);
-	list_for_each_entry(next, &ds_segments, link) {
+	/* From the beginning only if @seg was deleted meanwhile: there may be very many. */
+	next = seg && !list_empty(&seg->link) ? seg : NULL;
+	next = list_prepare_entry(next, &ds_segments, link);
+	list_for_each_entry_continue(next, &ds_segments, link) {
 		if (next->id > *last) {
 			kref_get(&next->ref);
 			*last = next->id;
@@ -228,6 +231,8 @@ struct ds_segment *ds_segment_next(struct ds_segment *seg, u64 *last)
 		}
 	}
 	mutex_unlock(&ds_segments_lock);
+	if (seg)
+		ds_segment_put(seg);
 	return found;
 }
 
@@ -256,10 +261,17 @@ bool ds_segment_any(void)
 
 /* ---- revoke and delete ---- */
 
+static void ds_segment_unlist(struct ds_segment *seg)
+{
+	lockdep_assert_held(&ds_segments_lock);
+	list_del_init(&seg->link);
+	ds_netlink_changed(DS_CMD_SEG_GET);
+}
+
 void ds_segment_delete(struct ds_segment *seg)
 {
 	mutex_lock(&ds_segments_lock);
-	list_del_init(&seg->link);
+	ds_segment_unlist(seg);
 	mutex_unlock(&ds_segments_lock);
 
 	while (ds_grant_take_all(seg, true) == -EBUSY)
@@ -285,7 +297,7 @@ int ds_segment_delete_id(u64 id, struct netlink_ext_ack *extack)
 			ret = ds_backing_busy(seg->attr.backing) ? -EAGAIN : 0;
 		found = seg;
 		if (!ret)
-			list_del_init(&seg->link);
+			ds_segment_unlist(seg);
 		break;
 	}
 	mutex_unlock(&ds_segments_lock);

@@ -118,8 +118,10 @@ static int ds_space_insert(struct ds_space *space)
 		if (other->id == space->id)
 			ret = -EEXIST;
 	}
-	if (!ret)
+	if (!ret) {
 		list_add_tail(&space->link, &ds_spaces);
+		ds_netlink_changed(DS_CMD_SPACE_GET);
+	}
 	mutex_unlock(&ds_spaces_lock);
 	return ret;
 }
@@ -194,6 +196,7 @@ static bool ds_space_drop(struct ds_space *space, u32 server)
 	ds_space_begin(space, ds_space_conn_of(space, a));
 	RCU_INIT_POINTER(space->servers[server], NULL);
 	space->attached--;
+	ds_netlink_changed(DS_CMD_ATTACH_GET);
 	ds_attach_release(a);
 	ds_space_end(space);
 	return true;
@@ -225,6 +228,7 @@ static bool ds_space_remove(struct ds_space *space)
 		return false;
 	mutex_lock(&ds_spaces_lock);
 	list_del(&space->link);
+	ds_netlink_changed(DS_CMD_SPACE_GET);
 	mutex_unlock(&ds_spaces_lock);
 	ds_space_put(space);
 	return true;
@@ -349,6 +353,7 @@ static int ds_space_fill_slot(struct ds_space *space, u32 server, struct ds_conn
 	}
 	old = ds_space_server(space, server);
 	rcu_assign_pointer(space->servers[server], a);
+	ds_netlink_changed(DS_CMD_ATTACH_GET);
 	ds_space_end(space);
 	if (old)
 		ds_attach_release(old);

@@ -1,22 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * DS: DS_IOC_ENROLL and DS_IOC_FENCE: clients that live, are fenced, and go.
- * DS_TEST_SPACE is as in submit.c. What hosts do that hang or are cut off is tested
- * in tests/e2e (fence).
+ * DS_TEST_SPACE is as in submit.c. DS_TEST_SPACE_OF_TWO has two servers, on different
+ * hosts. What hosts do that hang or are cut off is tested in tests/e2e (fence).
  */
 #include "ds_test.h"
 #include "ds_submit.h"
 #include "ds_failpoint.h"
 
 #define TOKEN_MAX	(1ull << 48)
-
-static uint32_t own_node(int fd)
-{
-	struct ds_ioc_info info = DS_ARG(ds_ioc_info);
-
-	ASSERT_OK(ds_ioctl(fd, DS_IOC_INFO, &info));
-	return info.out_node;
-}
 
 static uint64_t enroll(const struct setup *s)
 {
@@ -38,7 +30,7 @@ static int withdraw(const struct setup *s)
 static int fence(const struct setup *s, uint64_t token, uint32_t flags)
 {
 	struct ds_ioc_fence arg = DS_ARG(ds_ioc_fence, .flags = flags, .token = token,
-					 .space = s->space.out_handle, .node = own_node(s->fd));
+					 .space = s->space.out_handle, .node = ds_own_node(s->fd));
 
 	return ds_ioctl(s->fd, DS_IOC_FENCE, &arg);
 }
@@ -279,5 +271,86 @@ TEST(who_begins_while_a_fence_waits_is_refused)
 	for (unsigned int ms = 500; !refused && ms <= 4000; ms += 500)
 		refused = refused_while_it_waits(failpoint, ms);
 	EXPECT(refused);
+	ASSERT_OK(failpoint_set(failpoint, "off"));
+}
+
+#define FENCERS	8
+
+struct reader {
+	struct setup	s;
+	uint64_t	addr;
+	volatile bool	done;
+	pthread_t	thread;
+};
+
+static void *read_there(void *p)
+{
+	struct reader *r = p;
+
+	EXPECT_EQ(0, RUN_RW(r->s, DS_OP_READ, .addr = r->addr, .length = 8).status);
+	r->done = true;
+	return NULL;
+}
+
+/* Holds the READ in the module; a message of the module's may take the delay first. */
+static void hold(struct reader *r, int failpoint, const char *delay)
+{
+	do {
+		ASSERT_OK(failpoint_set(failpoint, delay));
+		r->done = false;
+		ASSERT(!pthread_create(&r->thread, NULL, read_there, r));
+		ds_sleep_ms(300);
+	} while (r->done && !pthread_join(r->thread, NULL));
+}
+
+static void *fence_in_vain(void *p)
+{
+	struct fencer *f = p;
+
+	EXPECT(fence(&f->s, f->token, 0));
+	return NULL;
+}
+
+static uint64_t ms_until(const struct setup *s, bool works)
+{
+	uint64_t start = ds_now_ms();
+
+	while (works != !RUN_RW(*s, DS_OP_READ, .addr = s->space.out_base, .length = 8).status)
+		usleep(10000);
+	return ds_now_ms() - start;
+}
+
+/*
+ * The client does not end, as it has something under way at the second server; so the
+ * first one cuts its host off. That host makes a new connection when it has ended the old
+ * one, and that does not wait for each fence that has been asked for over it.
+ */
+TEST(nobody_waits_for_fences_of_a_connection_that_has_ended)
+{
+	int failpoint = failpoint_open("chain_post");
+	const char *two = getenv("DS_TEST_SPACE_OF_TWO");
+	struct setup s, victim;
+	struct fencer f[FENCERS];
+	pthread_t threads[FENCERS];
+	struct reader r;
+
+	if (!two)
+		SKIP("DS_TEST_SPACE_OF_TWO is not set");
+	setenv("DS_TEST_SPACE", two, true);
+	s = set_up(DS_ACCESS_ALL);
+	victim = set_up(DS_ACCESS_ALL);
+	for (int i = 0; i < FENCERS; i++)
+		f[i] = (struct fencer){ .s = s, .token = i ? f[0].token : enroll(&victim) };
+	r = (struct reader){ .s = victim, .addr = s.space.out_base + (1ull << s.space.out_server_shift) };
+	hold(&r, failpoint, "delay 14000 1");
+	for (int i = 0; i < FENCERS; i++)
+		ASSERT(!pthread_create(&threads[i], NULL, fence_in_vain, &f[i]));
+	printf("# cut off after %llu ms\n", (unsigned long long)ms_until(&s, false));
+	EXPECT(ms_until(&s, true) < 6000u * ds_test_slow());
+	EXPECT(!r.done);
+	for (int i = 0; i < FENCERS; i++)
+		pthread_join(threads[i], NULL);
+	pthread_join(r.thread, NULL);
+	EXPECT_ENDED(victim);
 	ASSERT_OK(failpoint_set(failpoint, "off"));
 }

@@ -7,6 +7,8 @@
 
 #define SERVICE	(DS_SERVICE_USER_FIRST + 0x1000)
 #define CONTROL	(SERVICE + 1)	/* by which ports.c tells port_server to go on */
+#define SLOW_REQUESTS	40	/* more than a host may have at another at a time */
+#define SLOW_MS		9000	/* longer than one that is not heard of stays connected */
 
 static inline int bind_service(int fd, uint32_t service, uint32_t queue, uint32_t *handle)
 {

@@ -300,6 +300,14 @@ static inline uint32_t ds_test_number(const char *name, const char *what)
 	return strtoul(getenv(name), NULL, 0);
 }
 
+static inline uint32_t ds_own_node(int fd)
+{
+	struct ds_ioc_info info = DS_ARG(ds_ioc_info);
+
+	ASSERT_OK(ds_ioctl(fd, DS_IOC_INFO, &info));
+	return info.out_node;
+}
+
 static inline struct ds_ioc_space_open ds_open_space(int fd, uint32_t access)
 {
 	struct ds_ioc_space_open arg = DS_ARG(ds_ioc_space_open, .access = access,

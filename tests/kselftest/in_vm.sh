@@ -14,7 +14,10 @@ set_up() {
 	on 2 dsctl node domain add 1 --key /run/ds.key &&
 	on 2 dsctl seg add 2M --domain 1 &&
 	dsctl peer add 10.77.0.2 --domain 1 &&
-	dsctl seg attach 2:1 --space 1 --servers 2 --size 16M
+	dsctl seg attach 2:1 --space 1 --servers 2 --size 16M &&
+	dsctl peer add 10.77.0.1 --domain 1 && segment=$(dsctl -q seg add 2M --domain 1) &&
+	dsctl seg attach 2:1 --space 2 --servers 2 --size 16M &&
+	dsctl seg attach "1:$segment" --space 2 --server 1
 }
 
 # With a small L1, and memory of more tokens than it has slots.
@@ -60,7 +63,7 @@ if ! set_up >/run/set_up 2>&1; then
 fi
 # Now the host has queue pairs that are used.
 run ./netlink_tokens
-export DS_TEST_SPACE=1 DS_TEST_DOMAIN=1 DS_TEST_PEER=2 DS_TEST_REMOTE="on 2 env DS_TEST_SLOW=${DS_TEST_SLOW:-1} $PWD"
+export DS_TEST_SPACE=1 DS_TEST_SPACE_OF_TWO=2 DS_TEST_DOMAIN=1 DS_TEST_PEER=2 DS_TEST_REMOTE="on 2 env DS_TEST_SLOW=${DS_TEST_SLOW:-1} $PWD"
 
 programs="ioctl_abi handles buffers segments ring submit execute clients ports"
 for program in $programs; do

@@ -6,6 +6,7 @@
 #include "ds_test.h"
 #include "ds_nl.h"
 #include "ds_nl_host.h"
+#include "ds_failpoint.h"
 
 /* ---- lives of objects ---- */
 
@@ -153,6 +154,29 @@ TEST(a_segment_of_an_open_file_belongs_to_it)
 	tidy_host();
 }
 
+/* A program may have as many as it has memory, and nobody may have to wait for that. */
+TEST(many_segments_are_listed_soon)
+{
+	struct ds_ioc_seg_create arg = DS_ARG(ds_ioc_seg_create, .length = 4096,
+		.domain = TEST_DOMAIN, .access = DS_ACCESS_ALL, .numa_node = -1);
+	uint64_t start;
+	int files[32];
+
+	prepare_host();
+	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+		files[i] = ds_open();
+		for (int k = 0; k < 250; k++)
+			ASSERT_OK(ds_ioctl(files[i], DS_IOC_SEG_CREATE, &arg));
+	}
+	start = ds_now_ms();
+	EXPECT_EQ(1, search(DS_CMD_SEG_GET, DS_A_SEGMENT, arg.out_segment));
+	printf("# %llu ms\n", (unsigned long long)(ds_now_ms() - start));
+	EXPECT(ds_now_ms() - start < 5000u * ds_test_slow());
+	for (size_t i = 0; i < ARRAY_LEN(files); i++)
+		close(files[i]);
+	tidy_host();
+}
+
 static int space_call(uint8_t cmd, uint32_t space)
 {
 	struct nl_request r;
@@ -210,6 +234,48 @@ TEST(life_of_a_space)
 	EXPECT_EQ(0, space_call(DS_CMD_SPACE_DEL, TEST_SPACE));
 	EXPECT_EQ(-ENOENT, space_call(DS_CMD_SPACE_DEL, TEST_SPACE));
 	EXPECT_EQ(0, search(DS_CMD_SPACE_GET, DS_A_SPACE, TEST_SPACE));
+	tidy_host();
+}
+
+#define FILES	30	/* of each of two spaces */
+
+/* Handles of the space on the files, 1000 on each, all of them enrolled. */
+static void enroll_many(uint32_t space, int files[FILES])
+{
+	struct ds_ioc_space_open open = DS_ARG(ds_ioc_space_open, .access = DS_ACCESS_READ,
+					       .space = space);
+	struct ds_ioc_enroll enroll = DS_ARG(ds_ioc_enroll);
+
+	for (int i = 0; i < FILES; i++) {
+		files[i] = ds_open();
+		for (int k = 0; k < 1000; k++) {
+			ASSERT_OK(ds_ioctl(files[i], DS_IOC_SPACE_OPEN, &open));
+			enroll.space = open.out_handle;
+			ASSERT_OK(ds_ioctl(files[i], DS_IOC_ENROLL, &enroll));
+		}
+	}
+}
+
+/* Also beside those of another space, which are not ended. */
+TEST(many_clients_end_soon)
+{
+	int files[2][FILES];
+	uint64_t start;
+
+	prepare_host();
+	for (uint32_t i = 0; i < 2; i++) {
+		EXPECT_EQ(0, space_call(DS_CMD_SPACE_ADD, TEST_SPACE + i));
+		enroll_many(TEST_SPACE + i, files[i]);
+	}
+	start = ds_now_ms();
+	EXPECT_EQ(0, space_call(DS_CMD_SPACE_DEL, TEST_SPACE + 1));
+	printf("# %llu ms\n", (unsigned long long)(ds_now_ms() - start));
+	EXPECT(ds_now_ms() - start < 2000u * ds_test_slow());
+	EXPECT_EQ(0, space_call(DS_CMD_SPACE_DEL, TEST_SPACE));
+	for (int i = 0; i < FILES; i++) {
+		close(files[0][i]);
+		close(files[1][i]);
+	}
 	tidy_host();
 }
 
@@ -398,6 +464,42 @@ TEST(a_dump_says_that_it_was_interrupted)
 	EXPECT(nl_dump_is_interrupted(DS_CMD_DOMAIN_GET, remove_one));
 	EXPECT_EQ(0, domain_call(DS_CMD_DOMAIN_ADD, 1001));
 	set_domains(DS_CMD_DOMAIN_DEL);
+}
+
+static uint64_t doomed;
+static pid_t deleting;
+
+/* When it is listed no more, those who may have its keys are still waited for. */
+static void begin_to_delete(void)
+{
+	fflush(stdout);
+	deleting = fork();
+	ASSERT(deleting >= 0);
+	if (!deleting) {
+		nl_renew();
+		_exit(segment_call(DS_CMD_SEG_DEL, doomed) != 0);
+	}
+	while (search(DS_CMD_SEG_GET, DS_A_SEGMENT, doomed))
+		usleep(1000);
+}
+
+TEST(a_dump_is_interrupted_by_a_deletion_that_is_not_over)
+{
+	int failpoint = failpoint_open("seg_revoke"), status;
+	uint64_t segments[MANY];
+
+	prepare_host();
+	for (int i = 0; i < MANY; i++)
+		segments[i] = add_segment(4096, TEST_DOMAIN, NULL);
+	doomed = segments[0];
+	ASSERT_OK(failpoint_set(failpoint, "delay 2000 1"));
+	EXPECT(nl_dump_is_interrupted(DS_CMD_SEG_GET, begin_to_delete));
+	ASSERT_OK(failpoint_set(failpoint, "off"));
+	ASSERT(waitpid(deleting, &status, 0) == deleting);
+	EXPECT_EQ(0, status);
+	for (int i = 1; i < MANY; i++)
+		EXPECT_EQ(0, segment_call(DS_CMD_SEG_DEL, segments[i]));
+	tidy_host();
 }
 
 /* The next event about segment @segment on @fd, others are passed over. */

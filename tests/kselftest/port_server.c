@@ -2,7 +2,7 @@
 /*
  * DS: the receiving side of ports.c, on another node.
  *
- *	port_server answer|echo|queue|close|die|late
+ *	port_server answer|echo|queue|close|die|late|slow|ask
  *
  * Binds its services, prints "ready", does what the scenario says and ends with
  * status 1 if something was not as it should be.
@@ -25,12 +25,13 @@ static struct ds_ioc_msg_recv receive(uint32_t handle)
 	return in;
 }
 
-/* Until ports.c says so. */
-static void wait_to_go_on(void)
+/* Until ports.c says so. Return its node. */
+static uint32_t wait_to_go_on(void)
 {
 	struct ds_ioc_msg_recv in = receive(control);
 
 	EXPECT_OK(msg_reply(fd, control, in.out_cookie, 0, NULL, 0));
+	return in.out_node;
 }
 
 /* Wrong calls first: the message stays queued, the request stays pending. */
@@ -107,12 +108,37 @@ static void late(void)
 	EXPECT_OK(msg_reply(fd, service, in.out_cookie, 0, "late", 5));
 }
 
+/* Answers nobody for SLOW_MS. */
+static void slow(void)
+{
+	uint64_t cookies[SLOW_REQUESTS], end = ds_now_ms() + SLOW_MS;
+	size_t received = 0, answered = 0;
+
+	while (answered < SLOW_REQUESTS) {
+		struct ds_ioc_msg_recv in = recv_arg(service, 100, data, sizeof(data));
+
+		if (received < SLOW_REQUESTS && !ds_ioctl(fd, DS_IOC_MSG_RECV, &in))
+			cookies[received++] = in.out_cookie;
+		if (received == SLOW_REQUESTS)
+			ds_sleep_ms(100);
+		while (ds_now_ms() >= end && answered < received)
+			EXPECT_OK(msg_reply(fd, service, cookies[answered++], 0, NULL, 0));
+	}
+}
+
+static void ask(void)
+{
+	struct ds_ioc_msg_send arg = send_arg(wait_to_go_on(), SERVICE, NULL, 0);
+
+	EXPECT_OK(ds_ioctl(fd, DS_IOC_MSG_SEND, &arg));
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
 } scenarios[] = {
 	{ "answer", answer }, { "echo", echo }, { "queue", queue },
-	{ "close", close_service }, { "die", die }, { "late", late },
+	{ "close", close_service }, { "die", die }, { "late", late }, { "slow", slow }, { "ask", ask },
 };
 
 int main(int argc, char **argv)
@@ -129,6 +155,6 @@ int main(int argc, char **argv)
 		scenarios[i].run();
 		return ds_test_failed;
 	}
-	fprintf(stderr, "usage: port_server answer|echo|queue|close|die|late\n");
+	fprintf(stderr, "usage: port_server answer|echo|queue|close|die|late|slow|ask\n");
 	return 2;
 }

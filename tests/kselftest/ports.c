@@ -400,3 +400,99 @@ TEST(a_request_times_out)
 	send_it(&r);
 	EXPECT_EQ(ECONNREFUSED, r.error);
 }
+
+static void *send_until_received(void *p)
+{
+	struct request *r = p;
+
+	do
+		send_it(r);
+	while (r->error == EBUSY);	/* the queue was full */
+	return NULL;
+}
+
+/* A fence of nobody, for which the other host is asked. */
+static int ask_the_kernel(int fd)
+{
+	struct ds_ioc_space_open space = ds_open_space(fd, DS_ACCESS_ALL);
+	struct ds_ioc_fence arg = DS_ARG(ds_ioc_fence, .space = space.out_handle, .node = peer(),
+					 .token = 1, .timeout_ms = 5000);
+
+	return ds_ioctl(fd, DS_IOC_FENCE, &arg);
+}
+
+/* Neither the connection, which all share, nor what the kernels say to each other. */
+TEST(a_slow_program_holds_up_its_own_senders_only)
+{
+	static struct request r[SLOW_REQUESTS];
+	int fd = ds_open();
+
+	server_start("slow");
+	for (size_t i = 0; i < ARRAY_LEN(r); i++) {
+		request(&r[i], fd, "x", 1);
+		r[i].arg.timeout_ms = 30000;
+		ASSERT(!pthread_create(&r[i].thread, NULL, send_until_received, &r[i]));
+	}
+	ds_sleep_ms(1000);
+	EXPECT_OK(ask_the_kernel(fd));
+	for (size_t i = 0; i < ARRAY_LEN(r); i++) {
+		pthread_join(r[i].thread, NULL);
+		EXPECT_EQ(0, r[i].error);
+	}
+	server_end();
+}
+
+#define PLACES	8
+
+static void send_number(int fd, uint32_t node, uint32_t number)
+{
+	struct ds_ioc_msg_send arg = send_arg(node, SERVICE, &number, sizeof(number));
+
+	arg.flags = DS_SEND_ONE_WAY;
+	ASSERT_OK(ds_ioctl(fd, DS_IOC_MSG_SEND, &arg));
+	ds_sleep_ms(100);	/* it may still be on its way when it is sent */
+}
+
+static struct ds_ioc_msg_recv expect_from(int fd, uint32_t handle, uint32_t node, uint32_t number)
+{
+	uint32_t data = 0;
+	struct ds_ioc_msg_recv in = recv_arg(handle, 5000, &data, sizeof(data));
+
+	ASSERT_OK(ds_ioctl(fd, DS_IOC_MSG_RECV, &in));
+	EXPECT_EQ(node, in.out_node);
+	EXPECT_EQ(number, data);
+	return in;
+}
+
+/* This host has filled its own service, when the other one has a request for it. */
+TEST(hosts_take_turns_at_a_service)
+{
+	int fd = ds_open();
+	uint32_t handle, self = ds_own_node(fd), other = peer();
+	struct ds_ioc_msg_recv in;
+	struct request last;
+
+	server_start("ask");
+	ASSERT_OK(bind_service(fd, SERVICE, PLACES, &handle));
+	for (uint32_t i = 1; i < PLACES; i++)
+		send_number(fd, self, i);
+	request(&last, fd, "x", 1);
+	last.arg.node = self;
+	last.arg.timeout_ms = 30000;
+	ASSERT(!pthread_create(&last.thread, NULL, send_it, &last));
+	ds_sleep_ms(500);
+	server_go(fd);
+	pthread_join(last.thread, NULL);
+	EXPECT_EQ(EBUSY, last.error);
+	EXPECT_EQ(DS_NOT_EXECUTED, last.arg.out_outcome);
+
+	in = recv_arg(handle, 0, NULL, sizeof(uint32_t));
+	EXPECT_ERR(EFAULT, ds_ioctl(fd, DS_IOC_MSG_RECV, &in));
+	expect_from(fd, handle, self, 1);
+	in = expect_from(fd, handle, other, 0);
+	EXPECT_OK(msg_reply(fd, handle, in.out_cookie, 0, NULL, 0));
+	for (uint32_t i = 2; i < PLACES; i++)
+		expect_from(fd, handle, self, i);
+	EXPECT_ERR(EAGAIN, msg_recv(fd, handle, 0));
+	server_end();
+}

@@ -387,6 +387,9 @@ struct ds_ioc_submit {
  *	for all, 4 KiB each, is charged to the caller; -ENOMEM
  * @out_handle: handle for DS_IOC_MSG_RECV and DS_IOC_MSG_REPLY
  * @reserved: Must be 0
+ *
+ * Nodes whose messages wait take turns. If there is no room for one, the node that has
+ * most waiting gives up its last for it, unless the two would then have changed places.
  */
 struct ds_ioc_service_bind {
 	__u32 size;

@@ -80,7 +80,7 @@ int ds_message_send(struct ds_fabric *fabric, uint32_t node, uint32_t service, c
  * @fabric: the fabric
  * @port: DS_SERVICE_USER_FIRST to DS_SERVICE_USER_LAST
  * @queue: messages that may wait, 1 to 1024; further ones are refused. On /dev/ds room
- *	for all, 4 KiB each, is had at once
+ *	for all, 4 KiB each, is had at once, and the nodes that send take turns
  * @service: result, for ds_service_close()
  *
  * Return: 0, or -EADDRINUSE: the port is taken; -EINVAL: a number out of range;
