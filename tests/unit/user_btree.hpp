@@ -48,6 +48,7 @@ public:
 
     // If it is to be so, time passes without anybody waiting. For one thread.
     bool hurry = false;
+    uint64_t slept() const { return slept_; }
     uint64_t now_ns() const override { return below->now_ns() + slept_; }
     void sleep_until(uint64_t ns) override {
         if (!hurry)

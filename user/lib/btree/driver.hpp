@@ -4,9 +4,10 @@
 //
 // The driver lets every task go on until all of them wait; then what they wait
 // for goes out together, as one request: one round trip for all of them, whatever
-// the number of servers. Tasks whose chains ended go on, and so forth. A slow
-// server so delays the tasks of its round. One that has not answered in all the time
-// that an operation has is, until run() returns, not waited for again.
+// the number of servers. Tasks whose chains ended go on, and so forth. Those whose server
+// cannot be reached are tried again meanwhile: they hold nobody up who has a lock elsewhere.
+// A server that has not answered in all the time that an operation has is, until run()
+// returns, not waited for again.
 //
 // A driver and what it runs belong to one thread at a time.
 #pragma once
@@ -27,6 +28,7 @@
 #include <ds/task.hpp>
 
 #include "btree/node.hpp"
+#include "fabric/transfer.hpp"
 
 namespace ds::btree {
 
@@ -134,6 +136,7 @@ private:
     std::vector<ds_operation> ops_;
     std::vector<Room *> rooms_;
     std::vector<ds_result> results_;
+    size_t first_ = 0;  // of its operations in the request
     std::coroutine_handle<> waiting_;
 };
 
@@ -203,26 +206,38 @@ private:
         Put put;
     };
 
+    // A request, and the chains of it that have not ended.
+    struct Round {
+        fabric::Transfer transfer;
+        std::vector<Io *> ios;
+        uint64_t end;  // ns
+    };
+
     void pass_turn(uint64_t addr);
     void run_ready();
     void send();
-    void trip(std::span<Io *const> ios, uint32_t timeout_ms);
+    void begin(std::span<Io *const> ios, uint32_t timeout_ms);
+    void attempt(std::unique_ptr<Round> round);
+    void end(const Io &io, uint64_t patience);
+    void count(const ds_operation &op);
     void note_silence(const ds_operation &op, int status, bool waited);
     bool is_silent(const Io &io) const;
     uint32_t server_of(uint64_t addr) const;
     void sleep();
+    void wake();
 
     ds_space *space_;
     uint32_t timeout_ms_;
     std::vector<std::coroutine_handle<>> ready_;  // has room for all tasks: ~Turn() fills it
     std::vector<Io *> sending_;
     std::multimap<uint64_t, std::coroutine_handle<>> pausing_;  // by time, ns
+    std::multimap<uint64_t, std::unique_ptr<Round>> late_;      // by time of the next attempt
     std::unordered_map<uint64_t, std::deque<std::coroutine_handle<>>> turns_;
 
     std::set<uint32_t> silent_;      // servers
     std::vector<uint64_t> answers_;  // by server
 
-    // Kept, so that a round trip allocates nothing.
+    // Kept, so that a round trip allocates less.
     std::vector<ds_operation> ops_;
     std::vector<ds_result> results_;
     std::vector<Io *> sent_;

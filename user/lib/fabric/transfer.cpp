@@ -161,6 +161,11 @@ bool Transfer::may_rerun(Part &part) const {
     return true;
 }
 
+bool Transfer::is_open(size_t first, size_t count) const {
+    return std::any_of(part_of_.begin() + starts_[first], part_of_.begin() + starts_[first + count],
+                       [this](uint32_t part) { return parts_[part].open; });
+}
+
 ds_result Transfer::result(size_t operation) const {
     uint32_t first = starts_[operation];
     uint32_t end = starts_[operation + 1];
