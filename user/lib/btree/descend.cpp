@@ -202,9 +202,9 @@ Task<int> Tree::add_separator(const Behind &behind) {
         }
         Entry entry{behind.separator, behind.pointer};
         rc = co_await insert(parent, entry, spare);
-        if (rc != -EAGAIN || spare.has())
+        if (rc != -EAGAIN)
             co_return rc;
-        if (rc = spare.take(options_.timeout_ms); rc < 0)
+        if (rc = co_await provide(spare); rc < 0)
             co_return rc;
     }
     co_return -ESTALE;
@@ -216,7 +216,7 @@ Task<int> Tree::grow(const Behind &behind) {
     const Pointer old = root_;
     Room room = rooms_.take();
     Spare spare(pool_, behind.level);
-    if (int rc = spare.take(options_.timeout_ms); rc < 0)
+    if (int rc = co_await provide(spare); rc < 0)
         co_return rc;
     const pool::NodeAddress place = spare.place;
     Pointer at = Pointer::make(map_, behind.level, place.addr, place.generation);

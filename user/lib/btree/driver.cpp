@@ -131,6 +131,7 @@ void Driver::run(size_t depth, const std::function<std::optional<Task<void>>()> 
         ~Forget() {
             driver->ready_.clear();
             driver->sending_.clear();
+            driver->idle_.clear();
             driver->pausing_.clear();
             driver->late_.clear();
             driver->turns_.clear();
@@ -161,6 +162,8 @@ void Driver::run(size_t depth, const std::function<std::optional<Task<void>>()> 
             continue;  // more may start, and share the round trip
         if (!sending_.empty())
             send();
+        else if (!idle_.empty())
+            ready_.push_back(idle_.front()), idle_.pop_front();
         else if (!pausing_.empty() || !late_.empty())
             sleep();
         wake();
@@ -220,13 +223,15 @@ void Driver::count(const ds_operation &op) {
 void Driver::attempt(std::unique_ptr<Round> round) {
     const uint64_t next = space_->engine->attempt(round->transfer, round->end);
     std::erase_if(round->ios, [&](Io *io) {
+        if (io->once_)
+            round->transfer.give_up(io->first_, io->size());
         if (round->transfer.is_open(io->first_, io->size()))
             return false;
         space_->engine->report(round->transfer, io->first_, io->size(), io->results_.data());
         end(*io, round->end);
         return true;
     });
-    if (next)
+    if (!round->ios.empty())
         late_.emplace(next, std::move(round));
 }
 

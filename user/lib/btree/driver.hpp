@@ -120,7 +120,12 @@ public:
     /// The operation added last is followed by the next one, in its chain.
     Io &then();
 
-    void clear() { ops_.clear(), rooms_.clear(), results_.clear(); }
+    /// If the server cannot be reached it ends at once.
+    Io &once() {
+        once_ = true;
+        return *this;
+    }
+
     size_t size() const { return ops_.size(); }
     const ds_result &result(size_t i) const { return results_[i]; }
     /// Of the first operation that did not happen.
@@ -136,6 +141,7 @@ private:
     std::vector<ds_operation> ops_;
     std::vector<Room *> rooms_;
     std::vector<ds_result> results_;
+    bool once_ = false;
     size_t first_ = 0;  // of its operations in the request
     std::coroutine_handle<> waiting_;
 };
@@ -156,6 +162,11 @@ public:
             io.waiting_ = task;
             sending_.push_back(&io);
         });
+    }
+
+    /// co_await: until no other task can go on. For what stops all of them.
+    auto idle() {
+        return Suspend([this](std::coroutine_handle<> task) { idle_.push_back(task); });
     }
 
     /// co_await: for @p ns.
@@ -230,6 +241,7 @@ private:
     uint32_t timeout_ms_;
     std::vector<std::coroutine_handle<>> ready_;  // has room for all tasks: ~Turn() fills it
     std::vector<Io *> sending_;
+    std::deque<std::coroutine_handle<>> idle_;
     std::multimap<uint64_t, std::coroutine_handle<>> pausing_;  // by time, ns
     std::multimap<uint64_t, std::unique_ptr<Round>> late_;      // by time of the next attempt
     std::unordered_map<uint64_t, std::deque<std::coroutine_handle<>>> turns_;

@@ -48,7 +48,7 @@ Task<int> Tree::create() {
 
     Room room = rooms_.take();
     Spare spare(pool_, 0);
-    if (rc = spare.take(options_.timeout_ms); rc < 0)
+    if (rc = co_await provide(spare); rc < 0)
         co_return rc;
     Pointer at = Pointer::make(map_, 0, spare.place.addr, spare.place.generation);
     HeadBody body{};

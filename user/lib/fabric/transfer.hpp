@@ -59,6 +59,8 @@ public:
 
     /// Is one of these operations to be run (again)?
     bool is_open(size_t first, size_t count) const;
+    /// Do not run them again. They have their chains to themselves.
+    void give_up(size_t first, size_t count);
     uint8_t opcode(size_t operation) const { return pieces_[starts_[operation]].opcode; }
     ds_result result(size_t operation) const;
 
