@@ -224,6 +224,19 @@ inline void change_head(uint64_t addr, const std::function<void(ds::btree::HeadB
     ds_buffer_free(buffer);
 }
 
+// From the moment when @p one has locked the leaf of @p key the server is away.
+inline void leave_a_lock(ds_tree *one, uint64_t key) {
+    faults->hurry = true;
+    faults->on_op = [locked = false](const ds_op &op) mutable -> std::optional<End> {
+        if (op.opcode == DS_OP_CAS && !locked)
+            return locked = true, std::nullopt;
+        if (!locked)
+            return std::nullopt;
+        return End{-ENOTCONN, DS_NOT_EXECUTED, false};
+    };
+    assert_int_equal(ds_tree_update(one, key, 3), -ENOTCONN);
+}
+
 inline bool is_atomic(const ds_op &op) {
     return op.opcode == DS_OP_CAS || op.opcode == DS_OP_FETCH_ADD;
 }

@@ -125,6 +125,64 @@ void a_large_batch(void **) {
                        0, ignore, 7);
 }
 
+// A closed tree left a lock, which the next one gives back.
+void giving_back(void **) {
+    static ds_tree_op ops[6];
+    with_little_memory(
+        [] {
+            put(0, 10 * count);
+            ds_tree *before = open_tree(1, 0, 300);
+            leave_a_lock(before, 500);
+            ds_tree_close(before);
+            faults->on_op = nullptr;
+        },
+        [](ds_tree *t) {
+            for (size_t i = 0; i < std::size(ops); i++) {
+                ops[i] = {};
+                ops[i].opcode = DS_TREE_GET;
+                ops[i].key = 10 * (count / std::size(ops)) * i;
+            }
+            return ds_tree_execute(t, ops, std::size(ops), 1);
+        },
+        0, ignore);
+}
+
+// For a while one of the servers cannot be reached.
+void a_batch_while_a_server_is_away(void **) {
+    static ds_tree_op ops[6];
+    with_little_memory(
+        [] {
+            put(0, 10 * count);
+            faults->hurry = true;
+        },
+        [](ds_tree *t) {
+            static uint64_t back;
+            back = faults->slept() + 20'000'000;
+            faults->on_op = [](const ds_op &op) -> std::optional<End> {
+                if ((op.addr - 0x10000000) >> 24 == 0 || faults->slept() >= back)
+                    return std::nullopt;
+                return End{-ENOTCONN, DS_NOT_EXECUTED, false};
+            };
+            for (size_t i = 0; i < std::size(ops); i++) {
+                ops[i] = {};
+                ops[i].opcode = DS_TREE_PUT;
+                ops[i].key = 10 * (count / std::size(ops)) * i + 5;
+            }
+            return ds_tree_execute(t, ops, std::size(ops), 0);
+        },
+        0,
+        [](int) {
+            uint64_t value;
+            for (const ds_tree_op &op : ops) {
+                int rc = ds_tree_get(tree, op.key, &value);
+                if (op.status == 0)
+                    assert_int_equal(rc, 0);
+                else if (op.outcome == DS_NOT_EXECUTED)
+                    assert_int_equal(rc, -ENOENT);
+            }
+        });
+}
+
 void a_scan_and_a_check(void **) {
     static std::vector<ds_tree_entry> found(2 * count);
     with_little_memory([] { put(0, 10 * count); },
@@ -164,6 +222,8 @@ int main() {
         cmocka_unit_test(a_load),
         cmocka_unit_test(puts_that_split),
         cmocka_unit_test(a_large_batch),
+        cmocka_unit_test(giving_back),
+        cmocka_unit_test(a_batch_while_a_server_is_away),
         cmocka_unit_test(a_scan_and_a_check),
         cmocka_unit_test(opening_and_making),
     };
