@@ -5,7 +5,8 @@
 // The driver lets every task go on until all of them wait; then what they wait
 // for goes out together, as one request: one round trip for all of them, whatever
 // the number of servers. Tasks whose chains ended go on, and so forth. Those whose server
-// cannot be reached are tried again meanwhile: they hold nobody up who has a lock elsewhere.
+// cannot be reached are tried again meanwhile: they hold nobody up who has a lock elsewhere. But
+// what is under way to a host that falls silent is waited for until its connection is given up.
 // A server that has not answered in all the time that an operation has is, until run()
 // returns, not waited for again.
 //
