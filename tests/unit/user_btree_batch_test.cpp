@@ -5,6 +5,7 @@
 #include <map>
 
 #include "btree/word.hpp"
+#include "pool/pool.hpp"
 #include "user_btree.hpp"
 
 using namespace unit;
@@ -165,6 +166,65 @@ void no_lock_is_held_while_a_new_node_may_have_been_written(void **) {
     assert_splits_wait_without_a_lock(DS_UNKNOWN);
 }
 
+// The others are done, and each operation says what became of it.
+void a_damaged_leaf_fails_its_own_operations(void **) {
+    constexpr size_t count = 200;
+    put(0, 10 * count);
+    const uint64_t damaged = leaf_of(500) + 64 + 20;
+    std::vector<bool> there(count);
+    std::vector<ds_tree_op> ops = updates(count, 7);
+    for (size_t i = 0; i < count; i++)
+        there[i] = leaf_of(ops[i].key) == damaged - 64 - 20;
+    flip(damaged);
+    assert_int_equal(ds_tree_execute(tree, ops.data(), count, 16), -EBADMSG);
+    assert_int_equal(check(-EBADMSG).locked, 0);
+    flip(damaged);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t value;
+        assert_int_equal(ops[i].status, there[i] ? -EBADMSG : 0);
+        assert_int_equal(ops[i].outcome, there[i] ? DS_NOT_EXECUTED : DS_EXECUTED);
+        assert_int_equal(ds_tree_get(tree, ops[i].key, &value), 0);
+        assert_int_equal(value, there[i] ? ops[i].key + 1 : 7);
+    }
+}
+
+void a_full_pool_fails_what_needs_a_node(void **) {
+    std::vector<ds_tree_op> ops = splits(40), changes = updates(40, 7);
+    ops.insert(ops.end(), changes.begin(), changes.end());
+    std::string device = DS_LOCAL_PREFIX + path;
+    ds_fabric_options options{};
+    options.size = sizeof(options);
+    options.device = device.c_str();
+    ds_fabric *other;
+    ds_space *theirs;
+    assert_int_equal(ds_fabric_open(&options, &other), 0);
+    assert_int_equal(ds_space_open(other, 1, DS_ACCESS_ALL, &theirs), 0);
+    std::unique_ptr<ds::pool::Pool> pool;
+    assert_int_equal(ds::pool::Pool::join(theirs, pool), 0);
+    ds::pool::NodeAddress node;
+    int rc;
+    while ((rc = pool->alloc_node(0, node, 0)) == 0)
+        ;
+    assert_int_equal(rc, -ENOSPC);
+
+    assert_int_equal(ds_tree_execute(tree, ops.data(), ops.size(), 0), -ENOSPC);
+    assert_int_equal(check().locked, 0);
+    size_t refused = 0;
+    for (const ds_tree_op &op : ops) {
+        uint64_t value;
+        const bool full = op.opcode == DS_TREE_PUT && op.status < 0;
+        refused += full;
+        assert_int_equal(op.status, full ? -ENOSPC : 0);
+        assert_int_equal(op.outcome, full ? DS_NOT_EXECUTED : DS_EXECUTED);
+        assert_int_equal(ds_tree_get(tree, op.key, &value), full ? -ENOENT : 0);
+    }
+    assert_in_range(refused, 40 - 16, 40);  // it has an extent of 16
+    assert_int_equal(check().keys, 43 * 40 - refused);
+    pool.reset();
+    ds_space_close(theirs);
+    ds_fabric_close(other);
+}
+
 }  // namespace
 
 int main() {
@@ -174,6 +234,8 @@ int main() {
         TEST(no_lock_is_held_while_another_waits_for_the_pool),
         TEST(no_lock_is_held_while_a_new_node_cannot_be_written),
         TEST(no_lock_is_held_while_a_new_node_may_have_been_written),
+        TEST(a_damaged_leaf_fails_its_own_operations),
+        cmocka_unit_test_setup_teardown(a_full_pool_fails_what_needs_a_node, setup_one, teardown),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
