@@ -110,6 +110,51 @@ void puts_that_split(void **) {
                        });
 }
 
+// The only leaf is split, so there is a new root; right then memory runs out for another one, whose
+// leaf cannot be locked for a while. The root is not given to who wants a node later.
+void a_new_root(void **) {
+    static ds_tree_op ops[2];
+    static std::vector<ds_tree_entry> entries(count);
+    for (size_t i = 0; i < entries.size(); i++)
+        entries[i] = {i, i};
+    with_little_memory(
+        [] {
+            put(0, 420);
+            faults->hurry = true;
+        },
+        [](ds_tree *t) {
+            static uint64_t back, leaf;
+            back = faults->slept() + 200'000'000;
+            leaf = 0;
+            faults->on_op = [](const ds_op &op) -> std::optional<End> {
+                if (op.opcode != DS_OP_CAS)
+                    return std::nullopt;
+                if (op.addr == 0x10000400)
+                    faults->sleep_until(faults->now_ns() + 20'000'000);
+                if ((op.addr & 0xffffff) < 0x10000 || faults->slept() >= back)
+                    return std::nullopt;
+                leaf = leaf ? leaf : op.addr;
+                if (op.addr == leaf)
+                    return std::nullopt;
+                return End{-ENOTCONN, DS_NOT_EXECUTED, false};
+            };
+            for (size_t i = 0; i < std::size(ops); i++) {
+                ops[i] = {};
+                ops[i].opcode = DS_TREE_PUT;
+                ops[i].key = 410 * i + 5;
+            }
+            return ds_tree_execute(t, ops, std::size(ops), 0);
+        },
+        0,
+        [](int) {
+            if (ds_tree_create(space, 2) == -EEXIST)
+                return;
+            ds_tree *another = open_tree(2);
+            assert_int_equal(ds_tree_load(another, entries.data(), count), 0);
+            ds_tree_close(another);
+        });
+}
+
 // More nodes at a time than a buffer has room for, and many who wait for one of them.
 void a_large_batch(void **) {
     static ds_tree_op ops[140];
@@ -221,6 +266,7 @@ int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(a_load),
         cmocka_unit_test(puts_that_split),
+        cmocka_unit_test(a_new_root),
         cmocka_unit_test(a_large_batch),
         cmocka_unit_test(giving_back),
         cmocka_unit_test(a_batch_while_a_server_is_away),

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <utility>
 
 #include "abi/errors.hpp"
 #include "btree/tree.hpp"
@@ -166,9 +167,10 @@ Task<int> Tree::write_new(Pointer at, Room &room, Spare &spare, bool once) {
     io.write(at.addr(map_), room, lock_size, node_size - lock_size);
     if (once)
         io.once();
+    const bool before = std::exchange(spare.doubtful, true);  // whatever ends this task
     co_await driver_.trip(io);
     const int rc = io.status();
-    spare.doubtful = rc < 0 && (spare.doubtful || io.doubtful());
+    spare.doubtful = rc < 0 && (before || io.doubtful());
     co_return rc;
 }
 

@@ -230,9 +230,10 @@ Task<int> Tree::grow(const Behind &behind) {
     if (int rc = co_await write_new(at, room, spare); rc < 0)
         co_return rc;
     crash_point("tree.grow");
+    spare.used();  // it may be the root from now on, whatever ends this task
     int swung = co_await swing_root(old, at);
-    if (swung != 0)
-        spare.used();
+    if (swung == 0)
+        pool_.free_node(behind.level, place);
     if (swung <= 0)
         co_return swung == 0 ? -EAGAIN : swung;
     cache_.put(at, Inner(room.node()));
