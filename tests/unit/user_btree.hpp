@@ -48,6 +48,7 @@ public:
 
     // If it is to be so, time passes without anybody waiting. For one thread.
     bool hurry = false;
+    uint64_t slept() const { return slept_; }
     uint64_t now_ns() const override { return below->now_ns() + slept_; }
     void sleep_until(uint64_t ns) override {
         if (!hurry)
@@ -221,6 +222,19 @@ inline void change_head(uint64_t addr, const std::function<void(ds::btree::HeadB
     ds::btree::seal_head(*node, addr);
     assert_int_equal(ds_write(space, addr, buffer, 0, sizeof(*node), 0, nullptr), 0);
     ds_buffer_free(buffer);
+}
+
+// From the moment when @p one has locked the leaf of @p key the server is away.
+inline void leave_a_lock(ds_tree *one, uint64_t key) {
+    faults->hurry = true;
+    faults->on_op = [locked = false](const ds_op &op) mutable -> std::optional<End> {
+        if (op.opcode == DS_OP_CAS && !locked)
+            return locked = true, std::nullopt;
+        if (!locked)
+            return std::nullopt;
+        return End{-ENOTCONN, DS_NOT_EXECUTED, false};
+    };
+    assert_int_equal(ds_tree_update(one, key, 3), -ENOTCONN);
 }
 
 inline bool is_atomic(const ds_op &op) {

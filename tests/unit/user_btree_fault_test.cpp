@@ -190,19 +190,6 @@ void no_lock_is_held_while_the_pool_takes_an_extent(void **) {
     ds_tree_close(quick);
 }
 
-// From the moment when @p one has locked the leaf of @p key the server is away.
-void leave_a_lock(ds_tree *one, uint64_t key) {
-    faults->hurry = true;
-    faults->on_op = [locked = false](const ds_op &op) mutable -> std::optional<End> {
-        if (op.opcode == DS_OP_CAS && !locked)
-            return locked = true, std::nullopt;
-        if (!locked)
-            return std::nullopt;
-        return End{-ENOTCONN, DS_NOT_EXECUTED, false};
-    };
-    assert_int_equal(ds_tree_update(one, key, 3), -ENOTCONN);
-}
-
 // The server was away for a while. Who so left a lock there lives, and gives it back when the
 // server answers, whatever it does there.
 void a_lock_that_was_left_is_given_back(void **) {

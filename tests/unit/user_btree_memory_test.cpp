@@ -110,6 +110,51 @@ void puts_that_split(void **) {
                        });
 }
 
+// The only leaf is split, so there is a new root; right then memory runs out for another one, whose
+// leaf cannot be locked for a while. The root is not given to who wants a node later.
+void a_new_root(void **) {
+    static ds_tree_op ops[2];
+    static std::vector<ds_tree_entry> entries(count);
+    for (size_t i = 0; i < entries.size(); i++)
+        entries[i] = {i, i};
+    with_little_memory(
+        [] {
+            put(0, 420);
+            faults->hurry = true;
+        },
+        [](ds_tree *t) {
+            static uint64_t back, leaf;
+            back = faults->slept() + 200'000'000;
+            leaf = 0;
+            faults->on_op = [](const ds_op &op) -> std::optional<End> {
+                if (op.opcode != DS_OP_CAS)
+                    return std::nullopt;
+                if (op.addr == 0x10000400)
+                    faults->sleep_until(faults->now_ns() + 20'000'000);
+                if ((op.addr & 0xffffff) < 0x10000 || faults->slept() >= back)
+                    return std::nullopt;
+                leaf = leaf ? leaf : op.addr;
+                if (op.addr == leaf)
+                    return std::nullopt;
+                return End{-ENOTCONN, DS_NOT_EXECUTED, false};
+            };
+            for (size_t i = 0; i < std::size(ops); i++) {
+                ops[i] = {};
+                ops[i].opcode = DS_TREE_PUT;
+                ops[i].key = 410 * i + 5;
+            }
+            return ds_tree_execute(t, ops, std::size(ops), 0);
+        },
+        0,
+        [](int) {
+            if (ds_tree_create(space, 2) == -EEXIST)
+                return;
+            ds_tree *another = open_tree(2);
+            assert_int_equal(ds_tree_load(another, entries.data(), count), 0);
+            ds_tree_close(another);
+        });
+}
+
 // More nodes at a time than a buffer has room for, and many who wait for one of them.
 void a_large_batch(void **) {
     static ds_tree_op ops[140];
@@ -123,6 +168,64 @@ void a_large_batch(void **) {
                            return ds_tree_execute(t, ops, std::size(ops), 0);
                        },
                        0, ignore, 7);
+}
+
+// A closed tree left a lock, which the next one gives back.
+void giving_back(void **) {
+    static ds_tree_op ops[6];
+    with_little_memory(
+        [] {
+            put(0, 10 * count);
+            ds_tree *before = open_tree(1, 0, 300);
+            leave_a_lock(before, 500);
+            ds_tree_close(before);
+            faults->on_op = nullptr;
+        },
+        [](ds_tree *t) {
+            for (size_t i = 0; i < std::size(ops); i++) {
+                ops[i] = {};
+                ops[i].opcode = DS_TREE_GET;
+                ops[i].key = 10 * (count / std::size(ops)) * i;
+            }
+            return ds_tree_execute(t, ops, std::size(ops), 1);
+        },
+        0, ignore);
+}
+
+// For a while one of the servers cannot be reached.
+void a_batch_while_a_server_is_away(void **) {
+    static ds_tree_op ops[6];
+    with_little_memory(
+        [] {
+            put(0, 10 * count);
+            faults->hurry = true;
+        },
+        [](ds_tree *t) {
+            static uint64_t back;
+            back = faults->slept() + 20'000'000;
+            faults->on_op = [](const ds_op &op) -> std::optional<End> {
+                if ((op.addr - 0x10000000) >> 24 == 0 || faults->slept() >= back)
+                    return std::nullopt;
+                return End{-ENOTCONN, DS_NOT_EXECUTED, false};
+            };
+            for (size_t i = 0; i < std::size(ops); i++) {
+                ops[i] = {};
+                ops[i].opcode = DS_TREE_PUT;
+                ops[i].key = 10 * (count / std::size(ops)) * i + 5;
+            }
+            return ds_tree_execute(t, ops, std::size(ops), 0);
+        },
+        0,
+        [](int) {
+            uint64_t value;
+            for (const ds_tree_op &op : ops) {
+                int rc = ds_tree_get(tree, op.key, &value);
+                if (op.status == 0)
+                    assert_int_equal(rc, 0);
+                else if (op.outcome == DS_NOT_EXECUTED)
+                    assert_int_equal(rc, -ENOENT);
+            }
+        });
 }
 
 void a_scan_and_a_check(void **) {
@@ -163,7 +266,10 @@ int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(a_load),
         cmocka_unit_test(puts_that_split),
+        cmocka_unit_test(a_new_root),
         cmocka_unit_test(a_large_batch),
+        cmocka_unit_test(giving_back),
+        cmocka_unit_test(a_batch_while_a_server_is_away),
         cmocka_unit_test(a_scan_and_a_check),
         cmocka_unit_test(opening_and_making),
     };

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operations on one key, and splits.
+#include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <utility>
 
+#include "abi/errors.hpp"
 #include "btree/tree.hpp"
 #include "fabric/crash_point.hpp"
 
@@ -10,6 +13,11 @@ namespace ds::btree {
 namespace {
 
 constexpr unsigned max_restarts = 16;
+
+// The pool is asked for a node for so long at a time: meanwhile nobody sees whether other
+// servers are back.
+constexpr uint32_t pool_patience_ms = 1000;
+constexpr uint64_t pool_pause = 1'000'000;  // ns
 
 // Number of the entries that stay when @p all of them are divided. A node that
 // grows at its right end, as from keys in order, is left full.
@@ -98,16 +106,18 @@ Task<int> Tree::lock_leaf(uint64_t key, Locked &leaf) {
 
 Task<int> Tree::change(ds_tree_op &op) {
     Spare spare(pool_, 0);
-    int rc = co_await change_leaf(op, spare);
-    if (rc != -EAGAIN || spare.has())
-        co_return rc;
-    op.outcome = DS_NOT_EXECUTED;
-    if (rc = spare.take(options_.timeout_ms); rc < 0)
-        co_return rc;
-    co_return co_await change_leaf(op, spare);
+    for (unsigned restarts = 0; restarts <= max_restarts; restarts++) {
+        int rc = co_await change_leaf(op, spare);
+        if (rc != -EAGAIN)
+            co_return rc;
+        op.outcome = DS_NOT_EXECUTED;
+        if (rc = co_await provide(spare); rc < 0)
+            co_return rc;
+    }
+    co_return -ETIMEDOUT;
 }
 
-// -EAGAIN: nothing happened, it needs a spare node.
+// -EAGAIN: nothing happened, and provide() is to be asked.
 Task<int> Tree::change_leaf(ds_tree_op &op, Spare &spare) {
     Locked leaf(*this);
     if (int rc = co_await lock_leaf(op.key, leaf); rc < 0)
@@ -152,13 +162,37 @@ Task<int> Tree::insert(Locked &locked, Entry entry, Spare &spare) {
 }
 
 // A WRITE that was given up may still come: nobody may have the node for something else then.
-Task<int> Tree::write_new(Pointer at, Room &room, Spare &spare) {
+Task<int> Tree::write_new(Pointer at, Room &room, Spare &spare, bool once) {
     Io io = this->io();
     io.write(at.addr(map_), room, lock_size, node_size - lock_size);
+    if (once)
+        io.once();
+    const bool before = std::exchange(spare.doubtful, true);  // whatever ends this task
     co_await driver_.trip(io);
-    if (io.doubtful())
-        spare.used();
-    co_return io.status();
+    const int rc = io.status();
+    spare.doubtful = rc < 0 && (before || io.doubtful());
+    co_return rc;
+}
+
+// What may take long, so this task has no lock: gets a node from the pool, and as nobody else goes
+// on meanwhile, when no other is about to give one back; or waits for the server of the node
+// that there is.
+Task<int> Tree::provide(Spare &spare) {
+    if (spare.has()) {
+        Room room = rooms_.take();
+        Io io = this->io();
+        io.read(spare.place.addr, room);
+        co_await driver_.trip(io);
+        co_return io.status();
+    }
+    const uint64_t end = deadline();
+    for (;;) {
+        co_await driver_.idle();
+        int rc = spare.take(std::min(options_.timeout_ms, pool_patience_ms));
+        if (!is_transient(rc) || driver_.now() >= end)
+            co_return rc;
+        co_await driver_.pause(pool_pause);
+    }
 }
 
 // The new node on the right is written first, where nobody sees it; then the
@@ -187,9 +221,10 @@ Task<int> Tree::split(Locked &left, Entry entry, Spare &spare) {
     for (unsigned i = stay; i < all.count; i++)
         set(right.node(), place.addr, find_free(right.node()), all.list[i]);
 
-    if (int rc = co_await write_new(at, right, spare); rc < 0) {
-        co_await unlock(left);
-        co_return rc;
+    if (int rc = co_await write_new(at, right, spare, true); rc < 0) {
+        // Its server is waited for without the lock.
+        int unlocked = co_await unlock(left);
+        co_return unlocked == 0 && is_transient(rc) ? -EAGAIN : rc;
     }
     crash_point("tree.split.right");
 

@@ -202,9 +202,9 @@ Task<int> Tree::add_separator(const Behind &behind) {
         }
         Entry entry{behind.separator, behind.pointer};
         rc = co_await insert(parent, entry, spare);
-        if (rc != -EAGAIN || spare.has())
+        if (rc != -EAGAIN)
             co_return rc;
-        if (rc = spare.take(options_.timeout_ms); rc < 0)
+        if (rc = co_await provide(spare); rc < 0)
             co_return rc;
     }
     co_return -ESTALE;
@@ -216,7 +216,7 @@ Task<int> Tree::grow(const Behind &behind) {
     const Pointer old = root_;
     Room room = rooms_.take();
     Spare spare(pool_, behind.level);
-    if (int rc = spare.take(options_.timeout_ms); rc < 0)
+    if (int rc = co_await provide(spare); rc < 0)
         co_return rc;
     const pool::NodeAddress place = spare.place;
     Pointer at = Pointer::make(map_, behind.level, place.addr, place.generation);
@@ -230,9 +230,10 @@ Task<int> Tree::grow(const Behind &behind) {
     if (int rc = co_await write_new(at, room, spare); rc < 0)
         co_return rc;
     crash_point("tree.grow");
+    spare.used();  // it may be the root from now on, whatever ends this task
     int swung = co_await swing_root(old, at);
-    if (swung != 0)
-        spare.used();
+    if (swung == 0)
+        pool_.free_node(behind.level, place);
     if (swung <= 0)
         co_return swung == 0 ? -EAGAIN : swung;
     cache_.put(at, Inner(room.node()));

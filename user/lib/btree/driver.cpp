@@ -131,7 +131,9 @@ void Driver::run(size_t depth, const std::function<std::optional<Task<void>>()> 
         ~Forget() {
             driver->ready_.clear();
             driver->sending_.clear();
+            driver->idle_.clear();
             driver->pausing_.clear();
+            driver->late_.clear();
             driver->turns_.clear();
             driver->silent_.clear();
         }
@@ -160,8 +162,11 @@ void Driver::run(size_t depth, const std::function<std::optional<Task<void>>()> 
             continue;  // more may start, and share the round trip
         if (!sending_.empty())
             send();
-        else if (!pausing_.empty())
+        else if (!idle_.empty())
+            ready_.push_back(idle_.front()), idle_.pop_front();
+        else if (!pausing_.empty() || !late_.empty())
             sleep();
+        wake();
     }
 }
 
@@ -177,47 +182,67 @@ void Driver::send() {
     sent_.clear();
     sent_.swap(sending_);
     auto silent = std::ranges::partition(sent_, [this](Io *io) { return !is_silent(*io); });
-    trip({sent_.begin(), silent.begin()}, timeout_ms_);
-    trip({silent.begin(), silent.end()}, std::min(timeout_ms_, silent_timeout_ms));
-    for (Io *io : sent_)
-        ready_.push_back(io->waiting_);
-    while (!pausing_.empty() && pausing_.begin()->first <= now()) {
-        ready_.push_back(pausing_.begin()->second);
-        pausing_.erase(pausing_.begin());
+    begin({sent_.begin(), silent.begin()}, timeout_ms_);
+    begin({silent.begin(), silent.end()}, std::min(timeout_ms_, silent_timeout_ms));
+}
+
+void Driver::begin(std::span<Io *const> ios, uint32_t timeout_ms) {
+    if (ios.empty())
+        return;
+    auto round = std::make_unique<Round>();
+    round->ios.assign(ios.begin(), ios.end());
+    round->end = now() + timeout_ms * ms;
+    ops_.clear();
+    for (Io *io : ios) {
+        io->first_ = ops_.size();
+        io->results_.assign(io->size(), {});
+        ops_.insert(ops_.end(), io->ops_.begin(), io->ops_.end());
+    }
+    counters.round_trips++;
+    for (const ds_operation &op : ops_)
+        count(op);
+    results_.assign(ops_.size(), {});
+    if (space_->engine->plan(round->transfer, ops_, results_.data()) == 0)
+        return attempt(std::move(round));
+    for (Io *io : ios) {
+        std::copy_n(&results_[io->first_], io->size(), io->results_.begin());
+        end(*io, round->end);
     }
 }
 
-void Driver::trip(std::span<Io *const> ios, uint32_t timeout_ms) {
-    if (ios.empty())
-        return;
-    ops_.clear();
-    for (const Io *io : ios)
-        ops_.insert(ops_.end(), io->ops_.begin(), io->ops_.end());
-    results_.assign(ops_.size(), {});
-    uint64_t patience = now() + timeout_ms * ms;
-    int rc = space_->engine->execute(ops_, timeout_ms, results_.data());
-    bool waited = rc < 0 && now() + last_pause >= patience;
+void Driver::count(const ds_operation &op) {
+    counters.work_requests++;
+    counters.bytes_in += op.opcode == DS_OP_WRITE ? 0 : op.length;
+    counters.bytes_out += op.opcode == DS_OP_WRITE  ? op.length
+                          : op.opcode == DS_OP_CAS  ? 16
+                          : op.opcode == DS_OP_READ ? 0
+                                                    : 8;
+}
 
-    counters.round_trips++;
-    counters.work_requests += ops_.size();
-    for (size_t i = 0; i < ops_.size(); i++) {
-        const ds_operation &op = ops_[i];
-        counters.bytes_in += op.opcode == DS_OP_WRITE ? 0 : op.length;
-        counters.bytes_out += op.opcode == DS_OP_WRITE  ? op.length
-                              : op.opcode == DS_OP_CAS  ? 16
-                              : op.opcode == DS_OP_READ ? 0
-                                                        : 8;
-        note_silence(op, results_[i].status, waited);
-    }
+// Who has ended goes on, whatever becomes of the others.
+void Driver::attempt(std::unique_ptr<Round> round) {
+    const uint64_t next = space_->engine->attempt(round->transfer, round->end);
+    std::erase_if(round->ios, [&](Io *io) {
+        if (io->once_)
+            round->transfer.give_up(io->first_, io->size());
+        if (round->transfer.is_open(io->first_, io->size()))
+            return false;
+        space_->engine->report(round->transfer, io->first_, io->size(), io->results_.data());
+        end(*io, round->end);
+        return true;
+    });
+    if (!round->ios.empty())
+        late_.emplace(next, std::move(round));
+}
 
-    auto result = results_.begin();
-    for (Io *io : ios) {
-        io->results_.assign(result, result + static_cast<ptrdiff_t>(io->size()));
-        result += static_cast<ptrdiff_t>(io->size());
-        for (size_t i = 0; i < io->size(); i++)
-            if (io->result(i).outcome == DS_UNKNOWN && io->rooms_[i])
-                io->rooms_[i]->spoil();
+void Driver::end(const Io &io, uint64_t patience) {
+    const bool waited = now() + last_pause >= patience;
+    for (size_t i = 0; i < io.size(); i++) {
+        note_silence(io.ops_[i], io.result(i).status, waited);
+        if (io.result(i).outcome == DS_UNKNOWN && io.rooms_[i])
+            io.rooms_[i]->spoil();
     }
+    ready_.push_back(io.waiting_);
 }
 
 uint32_t Driver::server_of(uint64_t addr) const {
@@ -242,11 +267,25 @@ bool Driver::is_silent(const Io &io) const {
     });
 }
 
+// Until a pause is over or a round is due.
 void Driver::sleep() {
-    auto first = pausing_.begin();
-    space_->engine->fabric().sleep_until(first->first);
-    ready_.push_back(first->second);
-    pausing_.erase(first);
+    uint64_t first = UINT64_MAX;
+    if (!pausing_.empty())
+        first = pausing_.begin()->first;
+    if (!late_.empty())
+        first = std::min(first, late_.begin()->first);
+    space_->engine->fabric().sleep_until(first);
+}
+
+// Each round that is due is attempted once, and then whoever is ready goes on.
+void Driver::wake() {
+    const uint64_t now = this->now();
+    while (!pausing_.empty() && pausing_.begin()->first <= now) {
+        ready_.push_back(pausing_.begin()->second);
+        pausing_.erase(pausing_.begin());
+    }
+    while (!late_.empty() && late_.begin()->first <= now)
+        attempt(std::move(late_.extract(late_.begin()).mapped()));
 }
 
 Task<Driver::Turn> Driver::turn(uint64_t addr) {

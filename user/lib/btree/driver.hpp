@@ -4,9 +4,11 @@
 //
 // The driver lets every task go on until all of them wait; then what they wait
 // for goes out together, as one request: one round trip for all of them, whatever
-// the number of servers. Tasks whose chains ended go on, and so forth. A slow
-// server so delays the tasks of its round. One that has not answered in all the time
-// that an operation has is, until run() returns, not waited for again.
+// the number of servers. Tasks whose chains ended go on, and so forth. Those whose server
+// cannot be reached are tried again meanwhile: they hold nobody up who has a lock elsewhere. But
+// what is under way to a host that falls silent is waited for until its connection is given up.
+// A server that has not answered in all the time that an operation has is, until run()
+// returns, not waited for again.
 //
 // A driver and what it runs belong to one thread at a time.
 #pragma once
@@ -27,6 +29,7 @@
 #include <ds/task.hpp>
 
 #include "btree/node.hpp"
+#include "fabric/transfer.hpp"
 
 namespace ds::btree {
 
@@ -118,7 +121,12 @@ public:
     /// The operation added last is followed by the next one, in its chain.
     Io &then();
 
-    void clear() { ops_.clear(), rooms_.clear(), results_.clear(); }
+    /// If the server cannot be reached it ends at once.
+    Io &once() {
+        once_ = true;
+        return *this;
+    }
+
     size_t size() const { return ops_.size(); }
     const ds_result &result(size_t i) const { return results_[i]; }
     /// Of the first operation that did not happen.
@@ -134,6 +142,8 @@ private:
     std::vector<ds_operation> ops_;
     std::vector<Room *> rooms_;
     std::vector<ds_result> results_;
+    bool once_ = false;
+    size_t first_ = 0;  // of its operations in the request
     std::coroutine_handle<> waiting_;
 };
 
@@ -153,6 +163,11 @@ public:
             io.waiting_ = task;
             sending_.push_back(&io);
         });
+    }
+
+    /// co_await: until no other task can go on. For what stops all of them.
+    auto idle() {
+        return Suspend([this](std::coroutine_handle<> task) { idle_.push_back(task); });
     }
 
     /// co_await: for @p ns.
@@ -203,26 +218,39 @@ private:
         Put put;
     };
 
+    // A request, and the chains of it that have not ended.
+    struct Round {
+        fabric::Transfer transfer;
+        std::vector<Io *> ios;
+        uint64_t end;  // ns
+    };
+
     void pass_turn(uint64_t addr);
     void run_ready();
     void send();
-    void trip(std::span<Io *const> ios, uint32_t timeout_ms);
+    void begin(std::span<Io *const> ios, uint32_t timeout_ms);
+    void attempt(std::unique_ptr<Round> round);
+    void end(const Io &io, uint64_t patience);
+    void count(const ds_operation &op);
     void note_silence(const ds_operation &op, int status, bool waited);
     bool is_silent(const Io &io) const;
     uint32_t server_of(uint64_t addr) const;
     void sleep();
+    void wake();
 
     ds_space *space_;
     uint32_t timeout_ms_;
     std::vector<std::coroutine_handle<>> ready_;  // has room for all tasks: ~Turn() fills it
     std::vector<Io *> sending_;
+    std::deque<std::coroutine_handle<>> idle_;
     std::multimap<uint64_t, std::coroutine_handle<>> pausing_;  // by time, ns
+    std::multimap<uint64_t, std::unique_ptr<Round>> late_;      // by time of the next attempt
     std::unordered_map<uint64_t, std::deque<std::coroutine_handle<>>> turns_;
 
     std::set<uint32_t> silent_;      // servers
     std::vector<uint64_t> answers_;  // by server
 
-    // Kept, so that a round trip allocates nothing.
+    // Kept, so that a round trip allocates less.
     std::vector<ds_operation> ops_;
     std::vector<ds_result> results_;
     std::vector<Io *> sent_;

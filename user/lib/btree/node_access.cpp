@@ -24,6 +24,23 @@ uint64_t pause_after(unsigned tries, uint32_t chance) {
     return most / 2 + (chance * 0x9e3779b9u >> 8) % (most / 2);
 }
 
+// The first of what was left, which goes to the end if it stays, also if the task ends on its way.
+struct Leaving {
+    explicit Leaving(std::list<Left> &lefts) : lefts(lefts) {
+        list.splice(list.end(), lefts, lefts.begin());
+    }
+    Leaving(const Leaving &) = delete;
+    Leaving &operator=(const Leaving &) = delete;
+    ~Leaving() {
+        if (stays)
+            lefts.splice(lefts.end(), list);
+    }
+
+    std::list<Left> &lefts;
+    std::list<Left> list;
+    bool stays = true;
+};
+
 }  // namespace
 
 Expected Tree::expected(Pointer at) const {
@@ -255,21 +272,17 @@ Task<void> Tree::give_back() {
     size_t known = left_.size();
     left_.splice(left_.end(), adopted);
     for (; known > 0 && !left_.empty(); known--) {
-        std::list<Left> one;
-        one.splice(one.end(), left_, left_.begin());
-        Left &left = one.front();
+        Leaving one(left_);
+        Left &left = one.list.front();
         const uint64_t addr = left.at.addr(map_);
-        bool stays = true;
-        if (left.answers != driver_.answers(addr)) {
-            Locked locked(*this);
-            int rc = co_await lock(left.at, locked);
-            stays = is_transient(rc) && !locked.held;  // else it is abandoned anew
-            if (rc == 0)
-                co_await unlock(locked);
-            left.answers = driver_.answers(addr);
-        }
-        if (stays)
-            left_.splice(left_.end(), one);
+        if (left.answers == driver_.answers(addr))
+            continue;
+        Locked locked(*this);
+        int rc = co_await lock(left.at, locked);
+        one.stays = is_transient(rc) && !locked.held;  // else it is abandoned anew
+        if (rc == 0)
+            co_await unlock(locked);
+        left.answers = driver_.answers(addr);
     }
 }
 

@@ -48,18 +48,20 @@ Task<int> Tree::create() {
 
     Room room = rooms_.take();
     Spare spare(pool_, 0);
-    if (rc = spare.take(options_.timeout_ms); rc < 0)
+    if (rc = co_await provide(spare); rc < 0)
         co_return rc;
-    Pointer at = Pointer::make(map_, 0, spare.place.addr, spare.place.generation);
+    const pool::NodeAddress place = spare.place;
+    Pointer at = Pointer::make(map_, 0, place.addr, place.generation);
     HeadBody body{};
     body.last = 1;
     body.tree = id_;
     make(room.node(), expected(at), body);
     if (rc = co_await write_new(at, room, spare); rc < 0)
         co_return rc;
+    spare.used();  // as in grow()
     int swung = co_await swing_root(Pointer{}, at);
-    if (swung != 0)
-        spare.used();
+    if (swung == 0)
+        pool_.free_node(0, place);
     if (swung <= 0)
         co_return swung == 0 ? -EEXIST : swung;
     co_return 0;

@@ -120,15 +120,14 @@ private:
         Room room;
         bool doubtful = false;  // a change of it may have happened, or not
     };
-    /// A node that is new in the tree. To get one may take as long as a server does not answer,
-    /// so no lock is held meanwhile. It goes back to the pool if it is not used.
+    /// A node that is new in the tree. It goes back to the pool if it is not used.
     class Spare {
     public:
         Spare(pool::Pool &pool, unsigned level) : pool_(pool), level_(level) {}
         Spare(const Spare &) = delete;
         Spare &operator=(const Spare &) = delete;
         ~Spare() {
-            if (has())
+            if (has() && !doubtful)
                 pool_.free_node(level_, place);
         }
 
@@ -138,6 +137,7 @@ private:
         void used() { place = {}; }
 
         pool::NodeAddress place{};
+        bool doubtful = false;  // a WRITE of it was given up, and may still come
 
     private:
         pool::Pool &pool_;
@@ -229,7 +229,8 @@ private:
     Task<int> change_leaf(ds_tree_op &op, Spare &spare);
     Task<int> insert(Locked &locked, Entry entry, Spare &spare);
     Task<int> split(Locked &locked, Entry entry, Spare &spare);
-    Task<int> write_new(Pointer at, Room &room, Spare &spare);
+    Task<int> write_new(Pointer at, Room &room, Spare &spare, bool once = false);
+    Task<int> provide(Spare &spare);
 
     // scan.cpp
     Task<int> leaves_from(uint64_t key, uint64_t last, size_t most, bool fresh,

@@ -57,23 +57,33 @@ int Engine::execute(std::span<const ds_operation> ops, uint32_t timeout_ms, ds_r
     if (int rc = plan(transfer, ops, results); rc < 0)
         return rc;
     uint64_t end = deadline(timeout_ms);
-    for (uint32_t round = 1;; round++) {
-        attempt(transfer, end);
-        size_t again = 0;
-        for (Part &part : transfer.parts())
-            if (part.open)
-                again += part.open = transfer.may_rerun(part);
-        uint64_t next = fabric_->now_ns() + pause_after(round);
-        if (again == 0 || next >= end)
-            break;
-        retries_ += again;
+    while (uint64_t next = attempt(transfer, end))
         fabric_->sleep_until(next);
-    }
-    return report(transfer, ops.size(), results);
+    return report(transfer, 0, ops.size(), results);
 }
 
-// Runs the open parts, as many at a time as the backend takes.
-void Engine::attempt(Transfer &transfer, uint64_t deadline) {
+uint64_t Engine::attempt(Transfer &transfer, uint64_t deadline) {
+    run_open(transfer, deadline);
+    size_t again = 0;
+    uint32_t attempts = 1;
+    for (Part &part : transfer.parts()) {
+        if (!part.open)
+            continue;
+        again += part.open = transfer.may_rerun(part);
+        attempts = std::max(attempts, part.attempts);
+    }
+    uint64_t next = fabric_->now_ns() + pause_after(attempts);
+    if (again > 0 && next < deadline) {
+        retries_ += again;
+        return next;
+    }
+    for (Part &part : transfer.parts())
+        part.open = false;
+    return 0;
+}
+
+// As many parts at a time as the backend takes.
+void Engine::run_open(Transfer &transfer, uint64_t deadline) {
     std::vector<Part> &parts = transfer.parts();
     uint32_t most = fabric_->limits().max_ops;
     for (size_t i = 0; i < parts.size();) {
@@ -104,14 +114,14 @@ void Engine::attempt(Transfer &transfer, uint64_t deadline) {
     }
 }
 
-int Engine::report(const Transfer &transfer, size_t operations, ds_result *results) {
+int Engine::report(const Transfer &transfer, size_t first, size_t count, ds_result *results) {
     int status = 0;
-    for (size_t i = 0; i < operations; i++) {
+    for (size_t i = first; i < first + count; i++) {
         ds_result result = transfer.result(i);
         if (status == 0)
             status = result.status;
         if (results)
-            results[i] = result;
+            results[i - first] = result;
         switch (transfer.opcode(i)) {
         case DS_OP_READ:
             reads_ += result.status == 0;
@@ -207,7 +217,7 @@ bool Engine::rerun(Request &request, size_t index) {
 
 void Engine::finish(Request *request) {
     std::unique_ptr<Request> owned(request);
-    int status = report(request->transfer, request->operations, request->results);
+    int status = report(request->transfer, 0, request->operations, request->results);
     outstanding_ -= request->transfer.pieces();
     requests_--;
     request->done(request->arg, status);

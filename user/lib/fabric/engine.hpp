@@ -39,6 +39,14 @@ public:
     int poll(uint32_t timeout_ms) { return fabric_->poll(timeout_ms); }
     size_t outstanding() const { return requests_; }
 
+    /// The steps of execute(), for who does other things between two attempts. If plan() fails
+    /// it has written all results.
+    int plan(Transfer &transfer, std::span<const ds_operation> ops, ds_result *results) const;
+    /// When to attempt it again (ns), before @p deadline; 0: all of it has ended.
+    uint64_t attempt(Transfer &transfer, uint64_t deadline);
+    /// Once for each operation, when it has ended. Returns the status of the first that failed.
+    int report(const Transfer &transfer, size_t first, size_t count, ds_result *results);
+
     /// Ends all requests; further ones are refused with ESHUTDOWN.
     void close();
 
@@ -47,9 +55,7 @@ public:
     void count_received() { messages_received_++; }
 
 private:
-    int plan(Transfer &transfer, std::span<const ds_operation> ops, ds_result *results) const;
-    void attempt(Transfer &transfer, uint64_t deadline);
-    int report(const Transfer &transfer, size_t operations, ds_result *results);
+    void run_open(Transfer &transfer, uint64_t deadline);
     uint64_t deadline(uint32_t timeout_ms) const;
     bool reserve(size_t pieces);
 

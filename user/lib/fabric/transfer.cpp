@@ -161,6 +161,16 @@ bool Transfer::may_rerun(Part &part) const {
     return true;
 }
 
+bool Transfer::is_open(size_t first, size_t count) const {
+    return std::any_of(part_of_.begin() + starts_[first], part_of_.begin() + starts_[first + count],
+                       [this](uint32_t part) { return parts_[part].open; });
+}
+
+void Transfer::give_up(size_t first, size_t count) {
+    for (uint32_t piece = starts_[first]; piece < starts_[first + count]; piece++)
+        parts_[part_of_[piece]].open = false;
+}
+
 ds_result Transfer::result(size_t operation) const {
     uint32_t first = starts_[operation];
     uint32_t end = starts_[operation + 1];

@@ -28,7 +28,7 @@ struct Part {
     uint32_t first;
     uint32_t count;
     uint32_t attempts = 0;
-    bool open = true;  ///< is to be run
+    bool open = true;  ///< is to be run (again)
 };
 
 class Engine;
@@ -57,6 +57,10 @@ public:
     /// whether that may be run again.
     bool may_rerun(Part &part) const;
 
+    /// Is one of these operations to be run (again)?
+    bool is_open(size_t first, size_t count) const;
+    /// Do not run them again. They have their chains to themselves.
+    void give_up(size_t first, size_t count);
     uint8_t opcode(size_t operation) const { return pieces_[starts_[operation]].opcode; }
     ds_result result(size_t operation) const;
 
