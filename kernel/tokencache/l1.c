@@ -36,9 +36,10 @@ void ds_l1_fill(struct ds_l1 *l1, u32 slot, u32 token, const struct ds_token_pac
 
 	/* Orders: no reader sees what follows with the counter of before. */
 	ds_cmpxchg64(&s->filled, filled, filled + 1);
-	WRITE_ONCE(s->token, token);
-	WRITE_ONCE(s->shown, 0);
 	/* Each pairs with the acquire of the same word in ds_l1_read(). */
+	smp_store_release(&s->token, token);
+	WRITE_ONCE(s->shown, 0);
+	/* See above. */
 	smp_store_release(&s->pack.fixed, p->fixed);
 	/* See above. */
 	smp_store_release(&s->pack.hot, p->hot);

@@ -52,7 +52,8 @@ static void chain_add(const struct ds_token_table *t, struct ds_token_chain *cha
 	if (chain->head == NO_INDEX)
 		chain->head = index;
 	else
-		WRITE_ONCE(*ds_token_home(t, chain->tail, words), index);
+		/* Likewise: somebody may look at that one's home, too. */
+		smp_store_release(ds_token_home(t, chain->tail, words), index);
 	chain->tail = index;
 }
 
@@ -141,9 +142,11 @@ static int token_create_locked(struct ds_token_table *t, u8 owner, u8 type,
 	word = ds_token_word(t, index);
 	home = ds_token_home(t, index, words);
 	gen = ds_word_gen(READ_ONCE(*word)) % DS_WORD_GEN_MAX + 1;
-	WRITE_ONCE(home[0], p->fixed);
+	/* Not before whoever freed the index has changed its word: as in chain_add(). */
+	smp_store_release(&home[0], p->fixed);
 	if (words == 2)
-		WRITE_ONCE(home[1], p->hot);
+		/* See above. */
+		smp_store_release(&home[1], p->hot);
 	/* Pairs with the exchange in ds_token_begin(): the home is written. */
 	smp_store_release(word, ds_word_make(gen, DS_TOKEN_L3, type));
 	WRITE_ONCE(t->live, t->live + 1);
@@ -402,7 +405,7 @@ static int token_revoke(struct ds_token_table *t, u32 token, u64 *place)
 	u32 index = ds_token_index(token);
 	int ret;
 
-	do {
+	for (;;) {
 		/* Who writes is soon done, and would write over the waiter. */
 		word = seen & ~DS_WORD_WRITER;
 		ret = ds_word_check(word, token);
@@ -411,7 +414,10 @@ static int token_revoke(struct ds_token_table *t, u32 token, u64 *place)
 		seen = ds_cmpxchg64(place, word, DS_WORD_USE +
 				    ds_word_move(word, DS_TOKEN_REVOKED,
 						 revoked_slot(t, index, word)));
-	} while (seen != word);
+		if (seen == word)
+			break;
+		cpu_relax();
+	}
 	ds_token_leave(t, token, word);
 	return 0;
 }
