@@ -150,8 +150,9 @@ static inline u64 ds_cmpxchg64(u64 *p, u64 old, u64 new_value)
 
 static inline u64 ds_cmpxchg64(u64 *p, u64 old, u64 new_value)
 {
+	/* One that fails orders nothing, as in the kernel. */
 	__atomic_compare_exchange_n(p, &old, new_value, false,
-				    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+				    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
 	return old;
 }
 
