@@ -42,6 +42,19 @@ $(UNIT_DIR)/core_%: tests/unit/core_%.c $(LIB_CORE)
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 $(unit_flags) $(CFLAGS) -o $@ $< $(LIB_CORE) $(LDFLAGS) $(unit_libs)
 
+# Their accesses to memory are calls, of which tests/weak makes a model: no sanitizer's.
+weak_src	:= $(wildcard tests/weak/*.c)
+weak_obj	:= $(weak_src:tests/weak/%.c=$(UNIT_DIR)/weak/%.o)
+$(weak_obj): $(UNIT_DIR)/weak/%.o: tests/weak/%.c
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 -g -O2 -Wall -Wextra -Werror -MMD -MP $(CFLAGS) -c -o $@ $<
+
+$(UNIT_DIR)/core_weak_%: LIB_SANFLAGS = -fsanitize=thread
+$(UNIT_DIR)/core_weak_%: tests/unit/core_weak_%.c $(weak_obj)
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 $(unit_flags) $(CFLAGS) -c -o $@.o $<
+	$(CC) -o $@ $@.o $(weak_obj) $(LDFLAGS) $(unit_libs)
+
 $(UNIT_DIR)/%: tests/model/%.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 $(unit_flags) $(CFLAGS) -o $@ $< $(LDFLAGS) $(unit_libs)
@@ -68,4 +81,4 @@ $(UNIT_DIR)/%: tests/unit/%.cpp $(LIB_INTERNAL) $(LIB_STD)
 	@mkdir -p $(@D)
 	$(CXX) -std=c++20 $(unit_flags) $(LIB_STDFLAGS) $(CXXFLAGS) -o $@ $< $(LIB_INTERNAL) $(LDFLAGS) $(lib_nl) $(unit_libs)
 
--include $(unit_bin:=.d)
+-include $(unit_bin:=.d) $(weak_obj:.o=.d)
