@@ -3,6 +3,7 @@
 // there on.
 #include <cstdlib>
 #include <new>
+#include <span>
 
 #include "user_btree.hpp"
 
@@ -85,6 +86,18 @@ void a_load(void **) {
         ignore);
 }
 
+// Each key is there, or not, as its put said.
+void see_puts(std::span<const ds_tree_op> ops) {
+    uint64_t value;
+    for (const ds_tree_op &op : ops) {
+        int rc = ds_tree_get(tree, op.key, &value);
+        if (op.status == 0)
+            assert_int_equal(rc, 0);
+        else if (op.outcome == DS_NOT_EXECUTED)
+            assert_int_equal(rc, -ENOENT);
+    }
+}
+
 void puts_that_split(void **) {
     static ds_tree_op ops[3];
     with_little_memory([] { put(0, 10 * count); },
@@ -97,17 +110,7 @@ void puts_that_split(void **) {
                            }
                            return ds_tree_execute(t, ops, std::size(ops), 0);
                        },
-                       0,
-                       [](int) {
-                           uint64_t value;
-                           for (const ds_tree_op &op : ops) {
-                               int rc = ds_tree_get(tree, op.key, &value);
-                               if (op.status == 0)
-                                   assert_int_equal(rc, 0);
-                               else if (op.outcome == DS_NOT_EXECUTED)
-                                   assert_int_equal(rc, -ENOENT);
-                           }
-                       });
+                       0, [](int) { see_puts(ops); });
 }
 
 // The only leaf is split, so there is a new root; right then memory runs out for another one, whose
@@ -215,17 +218,7 @@ void a_batch_while_a_server_is_away(void **) {
             }
             return ds_tree_execute(t, ops, std::size(ops), 0);
         },
-        0,
-        [](int) {
-            uint64_t value;
-            for (const ds_tree_op &op : ops) {
-                int rc = ds_tree_get(tree, op.key, &value);
-                if (op.status == 0)
-                    assert_int_equal(rc, 0);
-                else if (op.outcome == DS_NOT_EXECUTED)
-                    assert_int_equal(rc, -ENOENT);
-            }
-        });
+        0, [](int) { see_puts(ops); });
 }
 
 void a_scan_and_a_check(void **) {
