@@ -181,7 +181,7 @@ RunResult Engine::run(std::atomic<uint64_t> *progress) {
     for (uint32_t place = 0; place < trace_.requests.size(); place++) {
         look_ahead(place);
         uint64_t now = arrivals_.next();
-        for (; !agenda_.empty() && agenda_.front().time <= now; now = arrivals_.next())
+        for (; agenda_.due(now); now = arrivals_.next())
             happen();
         arrivals_.begin();
         begin(place, now);
@@ -325,7 +325,7 @@ void Engine::tick_by_time(uint64_t now) {
 void Engine::tick_after(uint64_t ns, uint64_t now) {
     tick_timer_.set_at = now;
     tick_timer_.at = now + ns;
-    schedule(tick_timer_.at, tick_event);
+    agenda_.add(tick_timer_.at, tick_event);
 }
 
 // The policies of document 001 want to know of time, and of the load.

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/agenda.hpp"
 #include "sim/arrivals.hpp"
 #include "sim/core.hpp"
 #include "sim/mailbox.hpp"
@@ -130,16 +131,6 @@ private:
         bool copied;       // its copy is under way
         bool over;         // given up before its event
     };
-    struct Event {
-        uint64_t time;
-        uint64_t order;   // of equal times
-        uint32_t change;  // none: the timer of the batch; or one of the events above
-
-        // Without a branch, which would be a guess.
-        bool operator>(const Event &other) const { return key() > other.key(); }
-        unsigned __int128 key() const { return static_cast<unsigned __int128>(time) << 64 | order; }
-    };
-
     // engine.cpp: requests
     void begin_objects();
     void look_ahead(size_t place);
@@ -182,7 +173,6 @@ private:
     void wake(uint32_t waiters, uint64_t now);
     uint32_t spare_change();
     void start(uint32_t number, uint64_t now);
-    void schedule(uint64_t time, uint32_t change);
     void log(uint64_t now, EventLog::Move what, uint32_t token, unsigned from, unsigned to) {
         if (events_)
             log_move(now, what, token, from, to);
@@ -233,8 +223,7 @@ private:
 
     std::vector<Change> changes_;
     std::vector<uint32_t> free_changes_;
-    std::vector<Event> agenda_;  // a heap
-    uint64_t ordered_ = 0;
+    Agenda agenda_;  // of changes, and none: the timer of the batch; or one of the events above
     std::vector<Waiter> waiters_;
     uint32_t free_waiter_ = none;
 

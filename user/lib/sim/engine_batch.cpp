@@ -162,7 +162,7 @@ void Engine::flush_if_due(uint64_t now) {
     if (due == DS_BATCH_NEVER || timer_set_)
         return;
     timer_set_ = true;
-    schedule(now + due, none);
+    agenda_.add(now + due, none);
 }
 
 }  // namespace ds::sim

@@ -117,25 +117,23 @@ uint64_t Engine::copied(const ds_cache_move &move, uint64_t now) {
 
 // The next event.
 void Engine::happen() {
-    Event event = agenda_.front();
+    auto [time, order, what] = agenda_.take();
 
-    std::ranges::pop_heap(agenda_, std::greater());
-    agenda_.pop_back();
-    if (event.change == none) {
+    if (what == none) {
         timer_set_ = false;
-        flush_if_due(event.time);
-    } else if (event.change == host_event) {
-        mailbox_->work(event.time);
-    } else if (event.change == timeout_event) {
-        mailbox_->expire(event.time);
-    } else if (event.change == tick_event) {
-        tick_by_time(event.time);
-    } else if (changes_[event.change].over) {
-        free_changes_.push_back(event.change);
-    } else if (changes_[event.change].copied) {
-        arrive(event.change, event.time);
+        flush_if_due(time);
+    } else if (what == host_event) {
+        mailbox_->work(time);
+    } else if (what == timeout_event) {
+        mailbox_->expire(time);
+    } else if (what == tick_event) {
+        tick_by_time(time);
+    } else if (changes_[what].over) {
+        free_changes_.push_back(what);
+    } else if (changes_[what].copied) {
+        arrive(what, time);
     } else {
-        copy(event.change, event.time);
+        copy(what, time);
     }
     if (events_)
         events_->relieve();
@@ -143,7 +141,7 @@ void Engine::happen() {
 
 void Engine::copy_at(uint64_t time, uint32_t number, uint64_t now) {
     if (time > now)
-        schedule(time, number);
+        agenda_.add(time, number);
     else
         copy(number, now);
 }
@@ -155,11 +153,11 @@ void Engine::copy(uint32_t number, uint64_t now) {
     change.copied = true;
     ds_move_copy(&cache_->table, &last.move);
     if (change.fetched) {
-        schedule(std::max(now, std::exchange(change.fetched, 0)), number);
+        agenda_.add(std::max(now, std::exchange(change.fetched, 0)), number);
     } else if (is_copied(last)) {
-        schedule(copied(last, now), number);
+        agenda_.add(copied(last, now), number);
     } else {
-        schedule(now, number);
+        agenda_.add(now, number);
     }
 }
 
@@ -171,7 +169,7 @@ void Engine::arrive(uint32_t number, uint64_t now) {
         ds_change_end(cache_.get(), &change.moves, 0);
         finish(number, now);
     } else if (++change.tries < most_tries) {
-        schedule(copy_again(change, now), number);
+        agenda_.add(copy_again(change, now), number);
         return;
     } else {
         result_.aborts++;
@@ -272,11 +270,6 @@ void Engine::start(uint32_t number, uint64_t now) {
     change.idle = change.copied = change.over = false;
     for (const ds_cache_move &move : moves_of(change.moves))
         change_of(move.move.token) = number;
-}
-
-void Engine::schedule(uint64_t time, uint32_t change) {
-    agenda_.push_back({time, ordered_++, change});
-    std::ranges::push_heap(agenda_, std::greater());
 }
 
 void Engine::log_move(uint64_t now, EventLog::Move what, uint32_t token, unsigned from,

@@ -126,14 +126,14 @@ void Mailbox::take() {
         next.done = engine_.model_.expand(now_);
         engine_.host_ns_ += next.done - now_;
         jobs_.push_back(next);
-        engine_.schedule(next.done, Engine::host_event);
+        engine_.agenda_.add(next.done, Engine::host_event);
     }
 }
 
 // One event at most is under way for it.
 void Mailbox::set_timer(uint64_t after) {
     if (!std::exchange(timer_set_, true))
-        engine_.schedule(now_ + after, Engine::timeout_event);
+        engine_.agenda_.add(now_ + after, Engine::timeout_event);
 }
 
 // ---- tokens ----
