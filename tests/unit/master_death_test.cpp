@@ -179,6 +179,29 @@ void the_master_is_fenced_and_server_0_dies(void **) {
     eventually([&] { return c->totals().reserved == 0; });
 }
 
+// While it is fenced and cannot join anew, a master with a copy of its folder takes over.
+void another_master_takes_over(void **) {
+    World world;
+    auto c = world.client();
+    Other other(world);
+    std::string data;
+    assert_int_equal(c->put("key", "value"), 0);
+    world.at[0].stuck = true;
+    assert_int_equal(other.fence(1), 0);
+    std::this_thread::sleep_for(std::chrono::milliseconds(2500));  // it knows
+    // From here on it gives nobody what may be another's.
+    assert_int_equal(c->put("key", "late", 1, 0, 1000), -ETIMEDOUT);
+    assert_int_equal(ds_store_del(c->store, "key", 3, 0, 1000), -ETIMEDOUT);
+    assert_int_equal(c->get("key", data), 0);
+    assert_string_equal(data.c_str(), "value");
+    ds::store::Term term, next;
+    assert_int_equal(ds::store::read_term(c->space, term), 0);
+    next = {.epoch = term.epoch + 1, .client = 9, .incarnation = 1};
+    assert_int_equal(ds::store::swap_term(c->space, term, next, term), 0);
+    world.at[0].stuck = false;
+    assert_int_equal(world.wait_for_end(), 5);
+}
+
 }  // namespace
 
 int main() {
@@ -189,6 +212,7 @@ int main() {
         cmocka_unit_test(the_master_is_fenced),
         cmocka_unit_test(server_0_dies),
         cmocka_unit_test(the_master_is_fenced_and_server_0_dies),
+        cmocka_unit_test(another_master_takes_over),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

@@ -6,9 +6,11 @@
 #include "master.hpp"
 
 #include "../store/master.hpp"
+#include "error.hpp"
 #include "fabric/crash_point.hpp"
 #include "pool/pool.hpp"
 #include "store/label.hpp"
+#include "term.hpp"
 #include "user_mortal.hpp"
 
 namespace master_test {
@@ -41,6 +43,8 @@ public:
     void resume() const { master_->signal(SIGCONT); }
     /// Until it comes to its crash point.
     void wait_for_death() { assert_int_equal(master_->wait(), 128 + SIGKILL); }
+    /// Until it ends by itself: its exit status.
+    int wait_for_end() { return master_->wait(); }
     void wait_for_stop() const { master_->wait_for_stop(); }
 
     /// Whether its disk is full.
@@ -91,9 +95,16 @@ private:
         if (ds::pool::Pool::join(space, joined) < 0 ||
             ds_service_bind(fabric, DS_STORE_PORT, 64, &service) < 0)
             return 3;
-        Master master(space, joined, catalogue, *catalogue.shape(), catalogue.begin_epoch());
-        std::atomic<bool> stop{false};
-        master.serve(service, stop);
+        try {
+            uint32_t epoch;
+            if (begin_term(space, *joined, catalogue, epoch) < 0)
+                return 4;
+            Master master(space, joined, catalogue, *catalogue.shape(), epoch);
+            std::atomic<bool> stop{false};
+            master.serve(service, stop);
+        } catch (const Refused &) {
+            return 5;
+        }
         return 0;
     }
 

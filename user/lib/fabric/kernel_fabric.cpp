@@ -17,8 +17,8 @@
 namespace ds::fabric {
 namespace {
 
-constexpr uint64_t ms = 1'000'000;      // ns
-constexpr uint64_t ask_pause = 2 * ms;  // until a full queue pair is asked again
+constexpr uint64_t ms = 1'000'000;            // ns
+constexpr uint64_t ask_pause = 2 * ms;        // until a full queue pair is asked again
 constexpr uint32_t withdraw_patience = 1000;  // ms
 constexpr size_t page = 4096;
 

@@ -278,6 +278,17 @@ int Pool::is_gone(Owner owner, uint32_t timeout_ms) {
     return pool::is_gone(space_, owner, entry.place, deadline_of(space_, timeout_ms));
 }
 
+int Pool::is_alive(Owner owner) {
+    ClientTable::Entry entry;
+    if (!ClientTable::has(space_->info, owner.client))
+        return 0;
+    if (int rc = ClientTable(space_).load(owner.client, entry); rc < 0)
+        return rc;
+    return entry.word == ClientTable::word_of(owner) && !ClientTable::is_bar(entry.place) &&
+           fabric_of(space_).client_alive(space_->info, owner, entry.place,
+                                          deadline_of(space_, 0)) == 1;
+}
+
 uint32_t Pool::server_of(NodeAddress node) const {
     return static_cast<uint32_t>((node.addr - space_->info.base) >> space_->info.server_shift);
 }

@@ -87,6 +87,10 @@ public:
     /// knows by then. Any thread.
     int is_gone(Owner owner, uint32_t timeout_ms = 0);
 
+    /// 1: the process of @p owner is there, or its host does not tell. 0: it is gone, or
+    /// nobody knows. Any thread.
+    int is_alive(Owner owner);
+
 private:
     /// An extent of ours, and the node of it to be handed out next.
     struct Held {

@@ -134,6 +134,7 @@ private:
     Client self() const;
     void watch();
     void rejoin();
+    int join();
     void note(uint32_t server, const Sighting &sighting, uint64_t now);
     void doubt(uint32_t server);
     void doubt(std::string_view key);
@@ -148,7 +149,7 @@ private:
     std::unique_ptr<ds::pool::Pool> &pool_;
     Catalogue &catalogue_;
     const Shape shape_;
-    const uint32_t epoch_;
+    uint32_t epoch_;
     uint64_t sequence_ = 0;
     SpaceMap map_;
     Account account_;
@@ -161,7 +162,7 @@ private:
 
     std::vector<Server> servers_;
     bool looked_ = false;                            // at the servers
-    bool fenced_ = false;                            // until we have joined anew
+    bool fenced_ = false;  // until we have joined anew: nothing is changed
     uint64_t next_rejoin_ = 0;                       // ns
     bool pool_lost_ = false;                         // with the client table, on server 0
     std::set<std::string, std::less<>> incomplete_;  // keys: a replica is lost or in doubt

@@ -75,6 +75,9 @@ int32_t Master::answer(const Request &request, Reply &reply) {
         return -ECONNABORTED;  // another master has taken over
     if (head.client != 0 && client_of(head) == self())
         return -EACCES;  // we ask nobody
+    // Another master may have taken over; in that case we end.
+    if (fenced_ && (head.op == wire::begin || head.op == wire::commit || head.op == wire::remove))
+        return -EAGAIN;
     switch (head.op) {
     case wire::hello:
         return hello(head, reply);
