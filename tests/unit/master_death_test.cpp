@@ -153,6 +153,26 @@ void server_0_dies(void **) {
     putting.join();
 }
 
+// A client is gone, and a server does not say that nothing of it is under way: on a host that
+// hangs.
+void a_client_cannot_be_fenced(void **) {
+    World world;
+    auto c = world.client();
+    assert_int_equal(c->put("key", "x"), 0);
+    world.at[0].hung = 3;  // behind the master and the client
+    die_with_a_reservation(world);
+    auto end = std::chrono::steady_clock::now() + std::chrono::seconds(6);
+    for (auto now = std::chrono::steady_clock::now(); now < end;) {
+        assert_int_equal(c->stat("key"), 0);
+        auto then = std::exchange(now, std::chrono::steady_clock::now());
+        assert_true(now - then < std::chrono::seconds(3));
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    assert_true(c->totals().reserved > 0);
+    world.at[0].hung = 0;
+    eventually([&] { return c->totals().reserved == 0; });
+}
+
 // While server 0 is away a master that is fenced cannot join anew. What it is asked it answers.
 void the_master_is_fenced_and_server_0_dies(void **) {
     World world;
@@ -211,6 +231,7 @@ int main() {
         cmocka_unit_test(a_copy_that_nobody_knows_of),
         cmocka_unit_test(the_master_is_fenced),
         cmocka_unit_test(server_0_dies),
+        cmocka_unit_test(a_client_cannot_be_fenced),
         cmocka_unit_test(the_master_is_fenced_and_server_0_dies),
         cmocka_unit_test(another_master_takes_over),
     };
