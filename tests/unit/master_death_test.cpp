@@ -199,6 +199,20 @@ void the_master_is_fenced_and_server_0_dies(void **) {
     eventually([&] { return c->totals().reserved == 0; });
 }
 
+// Of the one before it is not known that nothing of it is under way.
+void the_last_master_cannot_be_fenced(void **) {
+    World world;
+    auto c = world.client();
+    assert_int_equal(c->put("key", "x"), 0);
+    world.kill();
+    world.at[0].hung = 1;
+    world.start();
+    assert_int_equal(world.wait_for_end(), 4);
+    world.at[0].hung = 0;
+    world.start();
+    assert_int_equal(c->stat("key"), 0);
+}
+
 // While it is fenced and cannot join anew, a master with a copy of its folder takes over.
 void another_master_takes_over(void **) {
     World world;
@@ -233,6 +247,7 @@ int main() {
         cmocka_unit_test(server_0_dies),
         cmocka_unit_test(a_client_cannot_be_fenced),
         cmocka_unit_test(the_master_is_fenced_and_server_0_dies),
+        cmocka_unit_test(the_last_master_cannot_be_fenced),
         cmocka_unit_test(another_master_takes_over),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);

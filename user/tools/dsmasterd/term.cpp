@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "term.hpp"
 
+#include <cerrno>
+
 #include "error.hpp"
 #include "fabric/crash_point.hpp"
 
@@ -9,6 +11,8 @@ namespace dsmasterd {
 using ds::store::Term;
 
 namespace {
+
+constexpr uint32_t fence_patience_ms = 3000;  // a server waits 2.5 s for the host
 
 [[noreturn]] void refuse_folder() {
     throw Refused("the store was served from another folder since; one of the two is a copy",
@@ -34,12 +38,17 @@ int begin_term(ds_space *space, ds::pool::Pool &pool, Catalogue &catalogue, uint
         return rc;
     if (found != Term{} && found != catalogue.term() && found != catalogue.term_before())
         refuse_folder();
-    int alive = pool.is_alive({.client = found.client, .incarnation = found.incarnation});
+    ds::pool::Owner last{.client = found.client, .incarnation = found.incarnation};
+    int alive = pool.is_alive(last);
     if (alive < 0)
         return alive;
     if (alive)
         throw Refused("another dsmasterd serves the store, with a copy of the folder",
                       "use that one, or stop it first", 5);
+    // It may be cut off, and come back. While a server is away nobody can be fenced; then its
+    // host has said that it is gone, or is away itself.
+    if (last.client != 0 && pool.fence(last, fence_patience_ms) == -ETIMEDOUT)
+        return -ETIMEDOUT;
     epoch = catalogue.epoch() + 1;
     if (epoch > ds::store::max_epoch)
         throw Refused("this store has been started as often as can be counted",
