@@ -153,6 +153,26 @@ void server_0_dies(void **) {
     putting.join();
 }
 
+// A client is gone, and a server does not say that nothing of it is under way: on a host that
+// hangs.
+void a_client_cannot_be_fenced(void **) {
+    World world;
+    auto c = world.client();
+    assert_int_equal(c->put("key", "x"), 0);
+    world.at[0].hung = 3;  // behind the master and the client
+    die_with_a_reservation(world);
+    auto end = std::chrono::steady_clock::now() + std::chrono::seconds(6);
+    for (auto now = std::chrono::steady_clock::now(); now < end;) {
+        assert_int_equal(c->stat("key"), 0);
+        auto then = std::exchange(now, std::chrono::steady_clock::now());
+        assert_true(now - then < std::chrono::seconds(3));
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    assert_true(c->totals().reserved > 0);
+    world.at[0].hung = 0;
+    eventually([&] { return c->totals().reserved == 0; });
+}
+
 // While server 0 is away a master that is fenced cannot join anew. What it is asked it answers.
 void the_master_is_fenced_and_server_0_dies(void **) {
     World world;
@@ -179,6 +199,43 @@ void the_master_is_fenced_and_server_0_dies(void **) {
     eventually([&] { return c->totals().reserved == 0; });
 }
 
+// Of the one before it is not known that nothing of it is under way.
+void the_last_master_cannot_be_fenced(void **) {
+    World world;
+    auto c = world.client();
+    assert_int_equal(c->put("key", "x"), 0);
+    world.kill();
+    world.at[0].hung = 1;
+    world.start();
+    assert_int_equal(world.wait_for_end(), 4);
+    world.at[0].hung = 0;
+    world.start();
+    assert_int_equal(c->stat("key"), 0);
+}
+
+// While it is fenced and cannot join anew, a master with a copy of its folder takes over.
+void another_master_takes_over(void **) {
+    World world;
+    auto c = world.client();
+    Other other(world);
+    std::string data;
+    assert_int_equal(c->put("key", "value"), 0);
+    world.at[0].stuck = true;
+    assert_int_equal(other.fence(1), 0);
+    std::this_thread::sleep_for(std::chrono::milliseconds(2500));  // it knows
+    // From here on it gives nobody what may be another's.
+    assert_int_equal(c->put("key", "late", 1, 0, 1000), -ETIMEDOUT);
+    assert_int_equal(ds_store_del(c->store, "key", 3, 0, 1000), -ETIMEDOUT);
+    assert_int_equal(c->get("key", data), 0);
+    assert_string_equal(data.c_str(), "value");
+    ds::store::Term term, next;
+    assert_int_equal(ds::store::read_term(c->space, term), 0);
+    next = {.epoch = term.epoch + 1, .client = 9, .incarnation = 1};
+    assert_int_equal(ds::store::swap_term(c->space, term, next, term), 0);
+    world.at[0].stuck = false;
+    assert_int_equal(world.wait_for_end(), 5);
+}
+
 }  // namespace
 
 int main() {
@@ -188,7 +245,10 @@ int main() {
         cmocka_unit_test(a_copy_that_nobody_knows_of),
         cmocka_unit_test(the_master_is_fenced),
         cmocka_unit_test(server_0_dies),
+        cmocka_unit_test(a_client_cannot_be_fenced),
         cmocka_unit_test(the_master_is_fenced_and_server_0_dies),
+        cmocka_unit_test(the_last_master_cannot_be_fenced),
+        cmocka_unit_test(another_master_takes_over),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

@@ -6,45 +6,9 @@
 #include <cstring>
 #include <functional>
 
-#include "store/wire.hpp"
-
 namespace {
 
 using namespace master_test;
-namespace wire = ds::store::wire;
-
-std::vector<std::byte> bytes_of(const auto &part, const std::string &key) {
-    auto fixed = std::as_bytes(std::span(&part, 1)), end = std::as_bytes(std::span(key));
-    std::vector<std::byte> bytes(fixed.begin(), fixed.end());
-    bytes.insert(bytes.end(), end.begin(), end.end());
-    return bytes;
-}
-
-wire::Head head(wire::Op op, size_t length, uint16_t client, uint64_t request = 1) {
-    return {.magic = wire::magic,
-            .version = wire::newest,
-            .op = op,
-            .length = static_cast<uint32_t>(length),
-            .epoch = 0,
-            .store = 77,
-            .request = request,
-            .client = client,
-            .incarnation = 1,
-            .reserved = 0};
-}
-
-/// The master's status.
-int call(Client &c, std::span<const std::byte> request) {
-    std::array<std::byte, wire::most_bytes> room;
-    ds_reply reply{};
-    reply.data = room.data();
-    reply.room = room.size();
-    assert_int_equal(ds_message_call(c.fabric, 1, DS_STORE_PORT, request.data(),
-                                     static_cast<uint32_t>(request.size()), 0, &reply),
-                     0);
-    return reply.status;
-}
-
 int begin(Client &c, uint16_t client) {
     wire::Begin begin{};
     begin.head = head(wire::begin, sizeof(begin) + 3, client);

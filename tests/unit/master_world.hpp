@@ -6,13 +6,17 @@
 #include "master.hpp"
 
 #include "../store/master.hpp"
+#include "error.hpp"
 #include "fabric/crash_point.hpp"
 #include "pool/pool.hpp"
 #include "store/label.hpp"
+#include "store/wire.hpp"
+#include "term.hpp"
 #include "user_mortal.hpp"
 
 namespace master_test {
 
+namespace wire = ds::store::wire;
 using store_test::Client;
 using store_test::noise;
 
@@ -41,7 +45,18 @@ public:
     void resume() const { master_->signal(SIGCONT); }
     /// Until it comes to its crash point.
     void wait_for_death() { assert_int_equal(master_->wait(), 128 + SIGKILL); }
+    /// Until it ends by itself: its exit status.
+    int wait_for_end() { return master_->wait(); }
     void wait_for_stop() const { master_->wait_for_stop(); }
+
+    /// The time (ns) for which it has had a processor.
+    uint64_t busy_ns() const {
+        clockid_t clock;
+        timespec time;
+        assert_int_equal(clock_getcpuclockid(master_->pid(), &clock), 0);
+        assert_int_equal(clock_gettime(clock, &time), 0);
+        return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
+    }
 
     /// Whether its disk is full.
     void fill_disk(bool full) const {
@@ -91,9 +106,16 @@ private:
         if (ds::pool::Pool::join(space, joined) < 0 ||
             ds_service_bind(fabric, DS_STORE_PORT, 64, &service) < 0)
             return 3;
-        Master master(space, joined, catalogue, *catalogue.shape(), catalogue.begin_epoch());
-        std::atomic<bool> stop{false};
-        master.serve(service, stop);
+        try {
+            uint32_t epoch;
+            if (begin_term(space, *joined, catalogue, epoch) < 0)
+                return 4;
+            Master master(space, joined, catalogue, *catalogue.shape(), epoch);
+            std::atomic<bool> stop{false};
+            master.serve(service, stop);
+        } catch (const Refused &) {
+            return 5;
+        }
         return 0;
     }
 
@@ -197,6 +219,42 @@ struct Objects {
     std::vector<std::string> data;
     uint64_t used;
 };
+
+// ---- messages as clients send them ----
+
+inline std::vector<std::byte> bytes_of(const auto &part, const std::string &key) {
+    auto fixed = std::as_bytes(std::span(&part, 1)), end = std::as_bytes(std::span(key));
+    std::vector<std::byte> bytes(fixed.begin(), fixed.end());
+    bytes.insert(bytes.end(), end.begin(), end.end());
+    return bytes;
+}
+
+inline wire::Head head(wire::Op op, size_t length, uint16_t client, uint64_t request = 1) {
+    return {.magic = wire::magic,
+            .version = wire::newest,
+            .op = op,
+            .length = static_cast<uint32_t>(length),
+            .epoch = 0,
+            .store = 77,
+            .request = request,
+            .client = client,
+            .incarnation = 1,
+            .reserved = 0};
+}
+
+/// The master's status.
+inline int call(Client &c, std::span<const std::byte> request) {
+    std::array<std::byte, wire::most_bytes> room;
+    ds_reply reply{};
+    reply.data = room.data();
+    reply.room = room.size();
+    assert_int_equal(ds_message_call(c.fabric, 1, DS_STORE_PORT, request.data(),
+                                     static_cast<uint32_t>(request.size()), 0, &reply),
+                     0);
+    return reply.status;
+}
+
+// ---- what is in memory ----
 
 // Where on this server these bytes are; 0: nowhere.
 inline uint64_t find(Client &c, uint32_t server, const std::string &start) {

@@ -52,8 +52,9 @@ public:
         return below->enroll(space, owner, place);
     }
     int withdraw(const SpaceInfo &space) override { return below->withdraw(space); }
-    int client_alive(const SpaceInfo &space, Owner owner, uint64_t place) override {
-        return below->client_alive(space, owner, place);
+    int client_alive(const SpaceInfo &space, Owner owner, uint64_t place,
+                     uint64_t deadline) override {
+        return below->client_alive(space, owner, place, deadline);
     }
     int fence(const SpaceInfo &space, Owner owner, uint64_t place, uint64_t deadline) override {
         return below->fence(space, owner, place, deadline);

@@ -32,6 +32,7 @@ struct Server {
     std::atomic<bool> silent;         ///< WRITEs happen, and nobody hears of it
     std::atomic<bool> silent_of_cas;  ///< so do CASes
     std::atomic<bool> stuck;          ///< of the first one: nobody can withdraw
+    std::atomic<uint16_t> hung;       ///< of the first one: the client that nobody can fence
 };
 
 /// The switches.
@@ -110,6 +111,13 @@ public:
 
     int withdraw(const SpaceInfo &space) override {
         return servers_[0].stuck ? -ETIMEDOUT : below->withdraw(space);
+    }
+
+    int fence(const SpaceInfo &space, Owner owner, uint64_t place, uint64_t deadline) override {
+        if (servers_[0].hung != owner.client)
+            return below->fence(space, owner, place, deadline);
+        sleep_until(deadline);
+        return -ETIMEDOUT;
     }
 
 private:

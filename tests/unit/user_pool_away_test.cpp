@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // ds::pool::Pool when a server of its space does not answer.
+#include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <memory>
 #include <set>
+#include <thread>
 
 #include "pool/pool.hpp"
 #include "pool/usage.hpp"
@@ -49,6 +52,9 @@ public:
     uint64_t server_of_next(uint32_t timeout_ms) const {
         NodeAddress node{};
         assert_int_equal(pool->alloc_node(0, node, timeout_ms), 0);
+        return server_of(node);
+    }
+    static uint64_t server_of(const NodeAddress &node) {
         return (node.addr - mortal::base) >> mortal::shift;
     }
 
@@ -98,6 +104,50 @@ void who_does_not_answer_is_passed_over(void **) {
     assert_int_equal(rc, -ENOTCONN);
     at[0].dead = at[1].dead = false;
     m.server_of_next(0);
+}
+
+// Its server did not take what was to be written there.
+void a_node_that_came_back_is_not_the_next(void **) {
+    local::Formatted file(2);
+    mortal::Servers at;
+    Member m(file.file(), at);
+    NodeAddress back{}, node{};
+    do
+        assert_int_equal(m.pool->alloc_node(0, back), 0);
+    while (m.server_of(back) != 1);
+    at[1].dead = true;
+    m.pool->free_node(0, back);
+    for (int i = 0; i < 40; i++) {
+        assert_true(m.pool->node_at_hand(0, node) || m.pool->alloc_node(0, node, 20) == 0);
+        assert_int_equal(m.server_of(node), 0);
+    }
+    at[1].dead = false;
+    bool found = false;
+    for (int i = 0; i < 3 && !found; i++) {
+        assert_int_equal(m.pool->alloc_node(0, node, 20), 0);
+        found = node.addr == back.addr;
+    }
+    assert_true(found);
+}
+
+void to_give_a_node_back_waits_for_no_server(void **) {
+    local::Formatted file(2);
+    mortal::Servers at;
+    Member m(file.file(), at);
+    NodeAddress back{};
+    assert_int_equal(m.pool->alloc_node(0, back), 0);
+    at[0].dead = at[1].dead = true;
+    std::atomic<bool> waiting{true};
+    std::thread waits([&] {
+        NodeAddress node;
+        assert_int_equal(m.pool->alloc_node(1, node, 2000), -ENOTCONN);
+        waiting = false;
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    m.pool->free_node(0, back);
+    assert_true(waiting);
+    waits.join();
+    at[0].dead = at[1].dead = false;
 }
 
 // What it has there is given back by the next one who joins.
@@ -223,11 +273,70 @@ void who_opens_waits_as_told(void **) {
     assert_true(std::chrono::steady_clock::now() - start < std::chrono::seconds(25));
 }
 
+/// A client that has taken some nodes, and is stopped.
+class Stopped {
+public:
+    Stopped(const std::string &path, const mortal::Servers &servers, uint32_t nodes)
+        : child_([&] {
+              Member m(path, servers);
+              for (uint32_t i = 0; i < nodes; i++)
+                  m.server_of_next(0);
+              raise(SIGSTOP);
+              return 0;
+          }) {
+        child_.wait_for_stop();
+    }
+    void kill() {
+        child_.signal(SIGKILL);
+        assert_int_equal(child_.wait(), 128 + SIGKILL);
+    }
+
+private:
+    local::Child child_;
+};
+
+// Its process is gone, and a server does not say that nothing of it is under way.
+void who_cannot_be_fenced_holds_nobody_up(void **) {
+    local::Formatted file(1);
+    mortal::Servers at;
+    Member m(file.file(), at);
+    Stopped second(file.file(), at, 1), third(file.file(), at, 1);
+    second.kill();
+    third.kill();
+    at[0].hung = 2;
+
+    auto start = std::chrono::steady_clock::now();
+    std::set<uint64_t> nodes;
+    int failed = 0;
+    while (nodes.size() < leaves - 16 && failed < 4) {
+        NodeAddress node{};
+        int rc = m.pool->alloc_node(0, node, 200);
+        assert_true(rc == 0 ? nodes.insert(node.addr).second : rc == -ETIMEDOUT);
+        failed += rc < 0;
+    }
+    assert_int_equal(nodes.size(), leaves - 16);  // what the third had is there
+    assert_true(failed > 0);
+    Host host(file.file(), at);
+    std::unique_ptr<Pool> pool;
+    ds_space_set_timeout(host.space, 200);
+    assert_int_equal(Pool::join(host.space, pool), 0);
+    assert_true(std::chrono::steady_clock::now() - start < std::chrono::seconds(5));
+    pool.reset();
+
+    at[0].hung = 0;
+    NodeAddress node;
+    for (int i = 0; i < 16; i++)
+        assert_int_equal(m.pool->alloc_node(0, node, 200), 0);
+    assert_int_equal(m.pool->alloc_node(0, node, 200), -ENOSPC);
+}
+
 }  // namespace
 
 int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(who_does_not_answer_is_passed_over),
+        cmocka_unit_test(a_node_that_came_back_is_not_the_next),
+        cmocka_unit_test(to_give_a_node_back_waits_for_no_server),
         cmocka_unit_test(who_leaves_meanwhile_loses_nothing),
         cmocka_unit_test(who_is_done_with_an_extent_keeps_it),
         cmocka_unit_test(who_is_not_told_what_it_has_loses_nothing),
@@ -235,6 +344,7 @@ int main() {
         cmocka_unit_test(who_was_refused_leaves_at_once),
         cmocka_unit_test(who_leaves_is_not_held_up),
         cmocka_unit_test(who_opens_waits_as_told),
+        cmocka_unit_test(who_cannot_be_fenced_holds_nobody_up),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

@@ -7,7 +7,7 @@
 # in memory of node 1; and that memory is replaced.
 # shellcheck source=tests/e2e/lib.sh
 . /share/lib.sh
-plan 52
+plan 53
 
 meta=/run/meta
 
@@ -42,6 +42,10 @@ check "a store is made" master --create
 kill -0 "$master" || exit 1
 on_node 1 dsctl -q seg detach --space 1 --server 2
 check "a second master of it is refused" fails 5 'another dsmasterd serves' dsmasterd --store "$meta"
+cp -r "$meta" /run/copy_of_meta
+check "and one with a copy of its folder" \
+	fails 5 'another dsmasterd serves' dsmasterd --store /run/copy_of_meta --port 600
+rm -r /run/copy_of_meta
 check "and one of another store" \
 	fails 5 'belongs to another store' dsmasterd --store /run/other --create --port 600
 check "a tree is refused" fails 5 "an object store's" dsctl tree create 1

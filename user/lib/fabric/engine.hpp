@@ -27,6 +27,9 @@ public:
 
     Fabric &fabric() { return *fabric_; }
 
+    /// The end (ns) of a call that may take so long from now on; 0: DS_TIMEOUT_DEFAULT.
+    uint64_t deadline(uint32_t timeout_ms) const;
+
     /// Held while a client joins a pool or leaves it. All threads act under the one
     /// identity of the fabric, so what one does for its join would otherwise be refused
     /// with ESHUTDOWN while another withdraws. Taken before the locks of a pool; may sleep.
@@ -56,7 +59,6 @@ public:
 
 private:
     void run_open(Transfer &transfer, uint64_t deadline);
-    uint64_t deadline(uint32_t timeout_ms) const;
     bool reserve(size_t pieces);
 
     static void chain_ended(Chain &chain);

@@ -17,9 +17,9 @@
 namespace ds::fabric {
 namespace {
 
-constexpr uint64_t ms = 1'000'000;      // ns
-constexpr uint64_t ask_pause = 2 * ms;  // until a full queue pair is asked again
-constexpr uint32_t withdraw_patience = 1000, ask_patience = 5000;  // ms
+constexpr uint64_t ms = 1'000'000;            // ns
+constexpr uint64_t ask_pause = 2 * ms;        // until a full queue pair is asked again
+constexpr uint32_t withdraw_patience = 1000;  // ms
 constexpr size_t page = 4096;
 
 constexpr unsigned index_bits = 16;
@@ -470,24 +470,25 @@ int KernelFabric::withdraw(const SpaceInfo &space) {
 }
 
 int KernelFabric::end_client(const SpaceInfo &space, uint64_t place, uint32_t flags,
-                             uint32_t timeout_ms) {
+                             uint64_t deadline) {
+    uint64_t now = now_ns();
+    uint64_t left = deadline > now ? (deadline - now) / ms : 0;
     ds_ioc_fence arg{};
     arg.flags = flags;
     arg.space = space.handle;
     arg.node = static_cast<uint32_t>(place >> 48);
     arg.token = place & ~(~uint64_t{0} << 48);
-    arg.timeout_ms = timeout_ms;
+    arg.timeout_ms = static_cast<uint32_t>(left + 1);
     return call(DS_IOC_FENCE, arg);
 }
 
-int KernelFabric::client_alive(const SpaceInfo &space, Owner, uint64_t place) {
-    return end_client(space, place, DS_FENCE_IF_GONE, ask_patience) == 0 ? 0 : 1;
+int KernelFabric::client_alive(const SpaceInfo &space, Owner, uint64_t place, uint64_t deadline) {
+    int rc = end_client(space, place, DS_FENCE_IF_GONE, deadline);
+    return rc == -EBUSY ? 1 : rc;
 }
 
 int KernelFabric::fence(const SpaceInfo &space, Owner, uint64_t place, uint64_t deadline) {
-    uint64_t now = now_ns();
-    uint64_t left = deadline > now ? (deadline - now) / ms : 0;
-    return end_client(space, place, 0, static_cast<uint32_t>(left + 1));
+    return end_client(space, place, 0, deadline);
 }
 
 // ---- Liveness and counters ----

@@ -63,7 +63,8 @@ public:
 
     int enroll(const SpaceInfo &space, Owner owner, uint64_t &place) override;
     int withdraw(const SpaceInfo &space) override;
-    int client_alive(const SpaceInfo &space, Owner owner, uint64_t place) override;
+    int client_alive(const SpaceInfo &space, Owner owner, uint64_t place,
+                     uint64_t deadline) override;
     int fence(const SpaceInfo &space, Owner owner, uint64_t place, uint64_t deadline) override;
 
     int node_alive(uint32_t node) override;
@@ -75,7 +76,7 @@ private:
     template <class Arg>
     int call(unsigned long request, Arg &arg) const;
     int query(ds_ioc_info &info) const;
-    int end_client(const SpaceInfo &space, uint64_t place, uint32_t flags, uint32_t timeout_ms);
+    int end_client(const SpaceInfo &space, uint64_t place, uint32_t flags, uint64_t deadline);
     int watch(int fd) const;
     void close_handle(uint32_t type, uint32_t handle) const;
 

@@ -452,7 +452,7 @@ int LocalFabric::withdraw(const SpaceInfo &) {
     return clients_->withdraw();
 }
 
-int LocalFabric::client_alive(const SpaceInfo &, Owner owner, uint64_t) {
+int LocalFabric::client_alive(const SpaceInfo &, Owner owner, uint64_t, uint64_t) {
     return clients_->alive(owner);
 }
 

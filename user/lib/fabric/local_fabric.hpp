@@ -61,7 +61,8 @@ public:
 
     int enroll(const SpaceInfo &space, Owner owner, uint64_t &place) override;
     int withdraw(const SpaceInfo &space) override;
-    int client_alive(const SpaceInfo &space, Owner owner, uint64_t place) override;
+    int client_alive(const SpaceInfo &space, Owner owner, uint64_t place,
+                     uint64_t deadline) override;
     int fence(const SpaceInfo &space, Owner owner, uint64_t place, uint64_t deadline) override;
 
     int node_alive(uint32_t node) override;

@@ -18,11 +18,13 @@ using fabric::Fabric;
 
 constexpr uint32_t clear_patience_ms = 1000;
 constexpr uint32_t silent_patience_ms = 100;  // with one that did not answer the last time
-constexpr uint32_t fence_patience_ms = 10'000;
-constexpr uint64_t ms = 1'000'000;  // ns
 
 Fabric &fabric_of(const ds_space *space) {
     return space->engine->fabric();
+}
+
+uint64_t deadline_of(const ds_space *space, uint32_t timeout_ms) {
+    return space->engine->deadline(timeout_ms ? timeout_ms : space->timeout_ms);
 }
 
 uint32_t region_for(unsigned height) {
@@ -52,11 +54,10 @@ int clear(ds_space *space, Owner owner, uint64_t place) {
 
 // Fences the holder of a number, which is all that the caller needs: what cannot
 // be cleared now is cleared by the next one who finds the number held by the dead.
-int retire(ds_space *space, Owner owner, uint64_t place, uint32_t timeout_ms) {
-    Fabric &fabric = fabric_of(space);
+int retire(ds_space *space, Owner owner, uint64_t place, uint64_t deadline) {
     int rc = ClientTable::is_bar(place)
                  ? ClientTable(space).bar(owner, place)
-                 : fabric.fence(space->info, owner, place, fabric.now_ns() + timeout_ms * ms);
+                 : fabric_of(space).fence(space->info, owner, place, deadline);
     if (rc < 0)
         return rc;
     rc = clear(space, owner, place);
@@ -64,39 +65,44 @@ int retire(ds_space *space, Owner owner, uint64_t place, uint32_t timeout_ms) {
 }
 
 // Is the process gone? One without a place is, for all it can still do.
-int is_gone(ds_space *space, Owner owner, uint64_t place) {
-    if (ClientTable::is_bar(place))
-        return 1;
-    int alive = fabric_of(space).client_alive(space->info, owner, place);
-    return alive < 0 ? alive : alive == 0;
+int is_gone(ds_space *space, Owner owner, uint64_t place, uint64_t deadline) {
+    return ClientTable::is_bar(place) ||
+           fabric_of(space).client_alive(space->info, owner, place, deadline) == 0;
 }
 
 // Retires the holder of a number if his process is gone.
-int retire_dead(ds_space *space, ClientTable &table, uint32_t client) {
+int retire_dead(ds_space *space, ClientTable &table, uint32_t client, uint64_t deadline) {
     ClientTable::Entry entry;
     if (int rc = table.load(client, entry); rc < 0)
         return rc;
     if (!ClientTable::held(entry.word))
         return 0;
     Owner owner = ClientTable::holder(entry.word);
-    int gone = is_gone(space, owner, entry.place);
-    if (gone <= 0)
-        return gone;
-    int rc = retire(space, owner, entry.place, fence_patience_ms);
+    if (!is_gone(space, owner, entry.place, deadline))
+        return 0;
+    int rc = retire(space, owner, entry.place, deadline);
     return rc == -EAGAIN ? 0 : rc;  // he has come to life
 }
 
-// Retires all whose process is gone.
-int sweep(ds_space *space) {
-    ClientTable table(space);
+// Retires all whose process is gone, as far as there is time, from number @p from on.
+// That is then the one to go on with. Returns the first failure.
+int sweep(ds_space *space, uint32_t timeout_ms, uint32_t &from) {
+    uint64_t deadline = deadline_of(space, timeout_ms);
+    ClientTable table(space, timeout_ms);
     std::vector<ClientTable::Entry> entries;
     if (int rc = table.load(entries); rc < 0)
         return rc;
-    for (uint32_t client = 1; client < entries.size(); client++)
-        if (ClientTable::held(entries[client].word))
-            if (int rc = retire_dead(space, table, client); rc < 0)
-                return rc;
-    return 0;
+    int failed = 0;
+    for (size_t i = 0; i < entries.size(); i++, from++) {
+        from %= entries.size();
+        if (from == 0 || !ClientTable::held(entries[from].word))
+            continue;
+        if (fabric_of(space).now_ns() >= deadline)
+            return failed ? failed : -ETIMEDOUT;
+        int rc = retire_dead(space, table, from, deadline);
+        failed = failed ? failed : rc;
+    }
+    return failed;
 }
 
 // Enrolls under a number that is claimed, and lets it go if that fails.
@@ -142,9 +148,10 @@ int become_client(ds_space *space, Owner &self, uint64_t &place) {
     std::lock_guard guard(space->engine->membership());
     if (int rc = check_superblock(space); rc < 0)
         return rc;
-    if (int rc = sweep(space); rc < 0)
-        return rc;
-    return enroll(space, self, place);
+    uint32_t from = 0;
+    int swept = sweep(space, 0, from);
+    int rc = enroll(space, self, place);
+    return rc == -EUSERS && swept < 0 ? swept : rc;
 }
 
 }  // namespace
@@ -171,6 +178,7 @@ Pool::Pool(ds_space *space, Owner self, uint64_t place)
     for (Region &region : regions_) {
         region.held.resize(servers());
         region.full.resize(servers());
+        region.spare.resize(servers());
         region.turn = (self.client + self.incarnation) % servers();
     }
 }
@@ -204,52 +212,51 @@ uint32_t Pool::servers() const {
 int Pool::alloc_node(unsigned height, NodeAddress &node, uint32_t timeout_ms) {
     uint32_t number = region_for(height);
     Region &region = regions_[number];
-    std::lock_guard guard(lock_);
-    if (!region.spare.empty()) {
-        node = region.spare.back();
-        region.spare.pop_back();
+    if (take_spare(region, node))
         return 0;
-    }
+    std::lock_guard guard(lock_);
     int rc = take(region, number, timeout_ms, node);
     if (rc != -ENOSPC)
         return rc;
     // Others may have left something, the dead too.
-    if (int swept = sweep(space_); swept < 0)
-        return swept;
+    int swept = sweep(space_, timeout_ms, sweep_from_);
     region.full.assign(servers(), false);
-    return take(region, number, timeout_ms, node);
+    rc = take(region, number, timeout_ms, node);
+    return rc == -ENOSPC && swept < 0 ? swept : rc;
 }
 
 bool Pool::node_at_hand(unsigned height, NodeAddress &node) {
     Region &region = regions_[region_for(height)];
+    if (take_spare(region, node))
+        return true;
     std::unique_lock guard(lock_, std::try_to_lock);
     if (!guard)
         return false;
-    if (!region.spare.empty()) {
-        node = region.spare.back();
-        region.spare.pop_back();
-        return true;
-    }
+    auto passed_over = [&](uint32_t server) { return region.full[server] || silent_[server]; };
     uint32_t server = region.turn;
-    for (uint32_t i = 1; i < servers() && region.full[server]; i++)
+    for (uint32_t i = 1; i < servers() && passed_over(server); i++)
         server = (server + 1) % servers();
     const std::optional<Held> &held = region.held[server];
-    if (region.full[server] || !held || held->next == held->extent.nodes ||
+    if (passed_over(server) || !held || held->next == held->extent.nodes ||
         take_from(region, region_for(height), server, node) < 0)
         return false;
     region.turn = (server + 1) % servers();
     return true;
 }
 
+// Perhaps because its server is down: so that is asked before it gives another one.
 void Pool::free_node(unsigned height, NodeAddress node) noexcept {
-    std::lock_guard guard(lock_);
+    uint32_t server = server_of(node);
+    silent_[server] = true;
+    std::lock_guard guard(spare_lock_);
     try {
-        regions_[region_for(height)].spare.push_back(node);
+        regions_[region_for(height)].spare[server].push_back(node);
     } catch (const std::bad_alloc &) {
     }
 }
 
 int Pool::fence(Owner owner, uint32_t timeout_ms) {
+    uint64_t deadline = deadline_of(space_, timeout_ms);
     ClientTable::Entry entry;
     int rc;
     do {
@@ -257,30 +264,78 @@ int Pool::fence(Owner owner, uint32_t timeout_ms) {
         if (rc == 0 && entry.word != ClientTable::word_of(owner))
             return 0;  // it has left, or somebody has done it
         if (rc == 0)
-            rc = retire(space_, owner, entry.place, timeout_ms);
+            rc = retire(space_, owner, entry.place, deadline);
     } while (rc == -EAGAIN);
     return rc;
 }
 
-int Pool::is_gone(Owner owner) {
+int Pool::is_gone(Owner owner, uint32_t timeout_ms) {
     ClientTable::Entry entry;
-    if (int rc = ClientTable(space_).load(owner.client, entry); rc < 0)
+    if (int rc = ClientTable(space_, timeout_ms).load(owner.client, entry); rc < 0)
         return rc;
     if (entry.word != ClientTable::word_of(owner))
         return 1;
-    return pool::is_gone(space_, owner, entry.place);
+    return pool::is_gone(space_, owner, entry.place, deadline_of(space_, timeout_ms));
+}
+
+int Pool::is_alive(Owner owner) {
+    ClientTable::Entry entry;
+    if (!ClientTable::has(space_->info, owner.client))
+        return 0;
+    if (int rc = ClientTable(space_).load(owner.client, entry); rc < 0)
+        return rc;
+    return entry.word == ClientTable::word_of(owner) && !ClientTable::is_bar(entry.place) &&
+           fabric_of(space_).client_alive(space_->info, owner, entry.place,
+                                          deadline_of(space_, 0)) == 1;
+}
+
+uint32_t Pool::server_of(NodeAddress node) const {
+    return static_cast<uint32_t>((node.addr - space_->info.base) >> space_->info.server_shift);
+}
+
+bool Pool::take_spare(Region &region, uint32_t server, NodeAddress &node) {
+    std::lock_guard guard(spare_lock_);
+    std::vector<NodeAddress> &spare = region.spare[server];
+    if (spare.empty())
+        return false;
+    node = spare.back();
+    spare.pop_back();
+    return true;
+}
+
+bool Pool::has_spare(const Region &region, uint32_t server) {
+    std::lock_guard guard(spare_lock_);
+    return !region.spare[server].empty();
+}
+
+// Of a server that answers, as far as is known.
+bool Pool::take_spare(Region &region, NodeAddress &node) {
+    for (uint32_t server = 0; server < servers(); server++)
+        if (!silent_[server] && take_spare(region, server, node))
+            return true;
+    return false;
+}
+
+// Does it answer?
+int Pool::look(uint32_t server) {
+    uint64_t word;
+    return scratch_.read(space_->info.base + (uint64_t{server} << space_->info.server_shift), &word,
+                         sizeof(word));
 }
 
 int Pool::take(Region &region, uint32_t number, uint32_t timeout_ms, NodeAddress &node) {
     int passed_over = -ENOSPC;
     for (uint32_t i = 0; i < servers(); i++) {
         uint32_t server = (region.turn + i) % servers();
-        if (region.full[server])
+        if (region.full[server] && !has_spare(region, server))
             continue;
         scratch_.set_timeout(silent_[server] ? silent_patience_ms : timeout_ms);
-        int rc = take_from(region, number, server, node);
+        int rc = silent_[server] ? look(server) : 0;
+        if (rc == 0 && !take_spare(region, server, node)) {
+            rc = take_from(region, number, server, node);
+            region.full[server] = rc == -ENOSPC;
+        }
         silent_[server] = is_transient(rc);
-        region.full[server] = rc == -ENOSPC;
         if (silent_[server]) {
             passed_over = rc;
         } else if (rc != -ENOSPC) {
@@ -321,7 +376,8 @@ int Pool::give_back(Region &region, uint32_t server) {
     if (!held)
         return 0;
     auto is_spare = [&](uint64_t addr) {
-        return std::ranges::any_of(region.spare,
+        std::lock_guard guard(spare_lock_);
+        return std::ranges::any_of(region.spare[server],
                                    [&](const NodeAddress &node) { return node.addr == addr; });
     };
     const Extent &extent = held->extent;

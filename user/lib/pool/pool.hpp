@@ -13,6 +13,7 @@
 // A number that is free keeps the incarnation of its last holder, and nothing else.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -61,27 +62,34 @@ public:
 
     /// A node of 1 KiB for this height above the leaves. The servers take turns; one
     /// that is full, or has not answered in @p timeout_ms (0: that of the space), is
-    /// passed over. Any thread. -ENOSPC; -ESHUTDOWN: fenced, which is noticed here only
-    /// when an extent is used up; what the last server that was passed over said.
+    /// passed over. One to which a node was given back has to answer before it is asked
+    /// for another. The dead are looked for in the same time when all are full. Any
+    /// thread. -ENOSPC; -ESHUTDOWN: fenced, which is noticed here only when a server is
+    /// asked; what the last server that was passed over said.
     int alloc_node(unsigned height, NodeAddress &node, uint32_t timeout_ms = 0);
 
     /// The same if it needs no access to a server and no wait: else false. Any thread.
     bool node_at_hand(unsigned height, NodeAddress &node);
 
     /// Takes back a node that nothing was ever linked to. If there is no memory to remember it,
-    /// it is free again when its extent is.
+    /// it is free again when its extent is. Waits for no server. Any thread.
     void free_node(unsigned height, NodeAddress node) noexcept;
 
     /// When it returns 0, no operation of @p owner is under way or will ever be. Its
     /// extents are given back and its number can be claimed, now or, if a server
     /// does not answer, by who fences or joins later. -ETIMEDOUT: an operation of it has been
-    /// under way for @p timeout_ms, or a server has not answered; try again. -ENOTCONN: a
-    /// server of the space is not connected, so nobody can tell. -EINVAL. Any thread.
+    /// under way for @p timeout_ms, or a server has not answered; try again: the time that
+    /// was waited counts. -ENOTCONN: a server of the space is not connected, so nobody can
+    /// tell. -EINVAL. Any thread.
     int fence(Owner owner, uint32_t timeout_ms = 10'000);
 
     /// 1: the process of @p owner is gone, or it has left. 0: it is there, or nobody
-    /// knows. Any thread.
-    int is_gone(Owner owner);
+    /// knows by then. Any thread.
+    int is_gone(Owner owner, uint32_t timeout_ms = 0);
+
+    /// 1: the process of @p owner is there, or its host does not tell. 0: it is gone, or
+    /// nobody knows. Any thread.
+    int is_alive(Owner owner);
 
 private:
     /// An extent of ours, and the node of it to be handed out next.
@@ -92,15 +100,20 @@ private:
 
     /// What we have of a region.
     struct Region {
-        std::vector<std::optional<Held>> held;  // by server
-        std::vector<bool> full;                 // by server
-        std::vector<NodeAddress> spare;         // given back
-        uint32_t turn;                          // counts nodes; the server is next that it names
+        std::vector<std::optional<Held>> held;        // by server
+        std::vector<bool> full;                       // by server
+        std::vector<std::vector<NodeAddress>> spare;  // by server: given back
+        uint32_t turn;  // counts nodes; the server is next that it names
     };
 
     Pool(ds_space *space, Owner self, uint64_t place);
 
     int open();
+    uint32_t server_of(NodeAddress node) const;
+    bool has_spare(const Region &region, uint32_t server);
+    bool take_spare(Region &region, uint32_t server, NodeAddress &node);
+    bool take_spare(Region &region, NodeAddress &node);
+    int look(uint32_t server);
     int take(Region &region, uint32_t number, uint32_t timeout_ms, NodeAddress &node);
     int take_from(Region &region, uint32_t number, uint32_t server, NodeAddress &node);
     int give_back(Region &region, uint32_t server);
@@ -109,10 +122,13 @@ private:
     ds_space *space_;
     Owner self_;
     uint64_t place_;
-    std::mutex lock_;
+    std::mutex lock_;  // held also while a server is waited for
+    uint32_t sweep_from_ = 0;
     Scratch scratch_;
     std::vector<std::unique_ptr<ExtentTable>> servers_;
-    std::vector<bool> silent_;  // by server: it did not answer the last time
+    // By server: it did not answer the last time, or perhaps did not who gave a node back.
+    std::vector<std::atomic<bool>> silent_;
+    std::mutex spare_lock_;  // innermost; guards the spare nodes
     Region regions_[DS_REGION_COUNT];
 };
 

@@ -10,6 +10,7 @@ namespace {
 
 constexpr uint64_t label_offset = 512;
 constexpr uint64_t memory_offset = 520;
+constexpr uint64_t term_offset = 528;
 
 uint64_t address(ds_space *space, uint32_t server, uint64_t offset) {
     struct ds_space_info info {};
@@ -36,6 +37,17 @@ int write_label(ds_space *space, uint64_t store) {
     if (rc < 0)
         return rc;
     return result.value == 0 ? 0 : -EEXIST;
+}
+
+int read_term(ds_space *space, Term &term) {
+    return swap_term(space, {}, {}, term);
+}
+
+int swap_term(ds_space *space, Term from, Term to, Term &found) {
+    ds_result result;
+    int rc = ds_cas(space, address(space, 0, term_offset), from.word(), to.word(), 0, &result);
+    found = Term::of(result.value);
+    return rc;
 }
 
 uint64_t memory_address(ds_space *space, uint32_t server) {

@@ -7,10 +7,11 @@
 namespace dsmasterd {
 namespace {
 
+using ds::store::Term;
 using ds::store::wire::Location;
 
 // Of the tables; a later one may be converted, an unknown one is refused.
-constexpr int64_t format = 1;
+constexpr uint64_t format = 1;
 
 constexpr char tables[] =
     "CREATE TABLE IF NOT EXISTS store("
@@ -115,22 +116,23 @@ Catalogue::Catalogue(const std::string &path)
       memory_(database_, "SELECT memory FROM server WHERE number = ?"),
       set_memory_(database_, "INSERT OR REPLACE INTO server(number, memory) VALUES(?, ?)") {}
 
-std::optional<Shape> Catalogue::shape() {
+// 0: it was never written.
+uint64_t Catalogue::number_of(std::string_view name) {
     Statement value(database_, "SELECT value FROM store WHERE name = ?");
-    auto get = [&](std::string_view name) {
-        int64_t number = value.with(name).step() ? value.number(0) : 0;
-        value.reset();
-        return static_cast<uint64_t>(number);
-    };
-    if (get("format") == 0)
+    return value.with(name).step() ? static_cast<uint64_t>(value.number(0)) : 0;
+}
+
+std::optional<Shape> Catalogue::shape() {
+    uint64_t found = number_of("format");
+    if (found == 0)
         return std::nullopt;
-    if (get("format") != format)
-        throw Broken("the metadata have format " + std::to_string(get("format")) +
+    if (found != format)
+        throw Broken("the metadata have format " + std::to_string(found) +
                      ", which this version does not know");
-    return Shape{.store = get("store"),
-                 .space = static_cast<uint32_t>(get("space")),
-                 .servers = static_cast<uint32_t>(get("servers")),
-                 .server_shift = static_cast<uint32_t>(get("server_shift"))};
+    return Shape{.store = number_of("store"),
+                 .space = static_cast<uint32_t>(number_of("space")),
+                 .servers = static_cast<uint32_t>(number_of("servers")),
+                 .server_shift = static_cast<uint32_t>(number_of("server_shift"))};
 }
 
 void Catalogue::make(const Shape &shape) {
@@ -155,11 +157,33 @@ bool Catalogue::is_empty() {
     return !any.step();
 }
 
-uint32_t Catalogue::begin_epoch() {
-    Statement(database_, "UPDATE store SET value = value + 1 WHERE name = ?").with("epoch").run();
-    Statement value(database_, "SELECT value FROM store WHERE name = ?");
-    value.with("epoch").step();
-    return static_cast<uint32_t>(value.number(0));
+uint32_t Catalogue::epoch() {
+    return static_cast<uint32_t>(number_of("epoch"));
+}
+
+Term Catalogue::term() {
+    return Term::of(number_of("term"));
+}
+
+Term Catalogue::term_before() {
+    return Term::of(number_of("term_before"));
+}
+
+void Catalogue::set_term(Term term, Term before) {
+    Statement set(database_, "INSERT OR REPLACE INTO store(name, value) VALUES(?, ?)");
+    auto put = [&](std::string_view name, uint64_t value) {
+        set.with(name, static_cast<int64_t>(value)).run();
+    };
+    try {
+        database_.begin();
+        put("epoch", term.epoch);
+        put("term", term.word());
+        put("term_before", before.word());
+        database_.commit();
+    } catch (const Full &) {
+        database_.rollback();
+        throw;
+    }
 }
 
 // ---- Objects ----

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "database.hpp"
+#include "store/label.hpp"
 #include "store/shard.hpp"
 
 namespace dsmasterd {
@@ -74,8 +75,12 @@ public:
     /// Nothing has any space.
     bool is_empty();
 
-    /// Begins a new epoch, greater than all before.
-    uint32_t begin_epoch();
+    /// The epoch that was begun last; 0: none was.
+    uint32_t epoch();
+    /// What the space should say of who has it, and what it said before.
+    ds::store::Term term();
+    ds::store::Term term_before();
+    void set_term(ds::store::Term term, ds::store::Term before);
 
     // Objects.
     std::optional<Version> find(std::string_view key);
@@ -120,6 +125,8 @@ private:
     struct Setup {
         explicit Setup(Database &database);
     };
+
+    uint64_t number_of(std::string_view name);
 
     Database database_;
     Setup setup_;

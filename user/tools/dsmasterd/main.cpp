@@ -20,6 +20,7 @@
 #include "pool/superblock.hpp"
 #include "store/label.hpp"
 #include "store/store.hpp"
+#include "term.hpp"
 
 namespace dsmasterd {
 namespace {
@@ -242,16 +243,17 @@ int run(const Options &options) {
         refuse("cannot join the pool in space " + std::to_string(options.space), rc, 3);
     if (int rc = ds_service_bind(handles.fabric, options.port, 1024, &handles.service); rc < 0)
         refuse("cannot bind port " + std::to_string(options.port), rc, 5);
-    uint32_t epoch = catalogue.begin_epoch();
-    if (epoch > ds::store::max_epoch)
-        throw Refused("this store has been started as often as can be counted",
-                      "copy the objects to a new store");
+    uint32_t epoch;
+    if (int rc = begin_term(handles.space, *handles.pool, catalogue, epoch); rc < 0)
+        refuse("cannot take the space over", rc, 3);
     Master master(handles.space, handles.pool, catalogue, *shape, epoch);
     std::printf("dsmasterd: store %016llx serves space %u at port %u, epoch %u: %llu objects\n",
                 static_cast<unsigned long long>(shape->store), shape->space, options.port, epoch,
                 static_cast<unsigned long long>(master.account().objects));
     std::fflush(stdout);
     master.serve(handles.service, stop);
+    if (handles.pool)
+        end_term(handles.space, catalogue);
     return 0;
 }
 

@@ -85,13 +85,15 @@ void Master::serve(ds_service *service, const std::atomic<bool> &stop) {
         space_->engine->fabric().sleep_until(space_->engine->fabric().now_ns() + look_ns);
     reclaim();
     while (!stop) {
-        bool busy = !requests_.empty() || !cleared_.empty();
+        uint64_t now = space_->engine->fabric().now_ns();
+        bool forget = !cleared_.empty() && now >= next_forget_;
+        bool busy = !requests_.empty() || forget;
         collect(service, busy ? 0 : copier_.busy() ? repair_ms : idle_ms);
         if (!requests_.empty())
             run_batch(service);
-        else if (!cleared_.empty())
+        else if (forget)
             forget_cleared();
-        uint64_t now = space_->engine->fabric().now_ns();
+        now = space_->engine->fabric().now_ns();
         if (now >= next_reap_) {
             next_reap_ = now + reap_pause;
             reclaim();

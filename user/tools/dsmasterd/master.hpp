@@ -63,7 +63,7 @@ private:
     struct Request {
         ds_message message;
         std::vector<std::byte> bytes;
-        bool waited = false;  ///< has found no space, and is tried once more
+        bool waited = false;  ///< for space, and is not tried once more
     };
     struct Reply {
         int32_t status = 0;
@@ -106,6 +106,7 @@ private:
     int32_t begin(Bytes bytes, Reply &reply);
     int32_t commit(Bytes bytes, Reply &reply);
     int32_t abort(Bytes bytes, Reply &reply);
+    void cancel_waiting(const ds::store::wire::Head &abort);
     int32_t lookup(Bytes bytes, Reply &reply);
     int32_t remove(Bytes bytes, Reply &reply);
     int32_t list(Bytes bytes, Reply &reply);
@@ -134,6 +135,7 @@ private:
     Client self() const;
     void watch();
     void rejoin();
+    int join();
     void note(uint32_t server, const Sighting &sighting, uint64_t now);
     void doubt(uint32_t server);
     void doubt(std::string_view key);
@@ -148,7 +150,7 @@ private:
     std::unique_ptr<ds::pool::Pool> &pool_;
     Catalogue &catalogue_;
     const Shape shape_;
-    const uint32_t epoch_;
+    uint32_t epoch_;
     uint64_t sequence_ = 0;
     SpaceMap map_;
     Account account_;
@@ -156,14 +158,15 @@ private:
     std::vector<Request> requests_;
     std::vector<Version> retired_;
     std::vector<Cleared> cleared_;
-    uint64_t next_reap_ = 0;  // ns
+    uint64_t next_reap_ = 0;    // ns
+    uint64_t next_forget_ = 0;  // ns; later if the disk is full
     std::unique_ptr<ds_buffer, decltype(&ds_buffer_free)> zeros_;
 
     std::vector<Server> servers_;
-    bool looked_ = false;                            // at the servers
-    bool fenced_ = false;                            // until we have joined anew
-    uint64_t next_rejoin_ = 0;                       // ns
-    bool pool_lost_ = false;                         // with the client table, on server 0
+    bool looked_ = false;       // at the servers
+    bool fenced_ = false;       // until we have joined anew: nothing is changed
+    uint64_t next_rejoin_ = 0;  // ns
+    bool pool_lost_ = false;    // with the client table, on server 0
     std::set<std::string, std::less<>> incomplete_;  // keys: a replica is lost or in doubt
     std::string cursor_;                             // the first of them that is still to come
     Patient patient_;

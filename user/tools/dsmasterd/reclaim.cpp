@@ -14,6 +14,8 @@ namespace dsmasterd {
 namespace {
 
 constexpr uint32_t clear_patience_ms = 1000;
+constexpr uint32_t fence_patience_ms = 1000;      // nobody is answered meanwhile
+constexpr uint64_t forget_pause = 1'000'000'000;  // ns
 
 }  // namespace
 
@@ -115,6 +117,7 @@ void Master::forget_cleared() {
         catalogue_.database().commit();
     } catch (const Full &) {
         abandon();
+        next_forget_ = space_->engine->fabric().now_ns() + forget_pause;
         return;
     }
     settle_cleared();
@@ -149,9 +152,9 @@ bool Master::is_gone(Client client) {
     ds::fabric::Owner owner{.client = client.client, .incarnation = client.incarnation};
     if (servers_[0].silent_since || pool_lost_ || !pool_)
         return false;
-    int gone = pool_->is_gone(owner);
+    int gone = pool_->is_gone(owner, fence_patience_ms);
     heard(gone);
-    return gone == 1 && pool_->fence(owner) == 0;
+    return gone == 1 && pool_->fence(owner, fence_patience_ms) == 0;
 }
 
 // What came of asking the client table. When that took all the time that there is, nobody

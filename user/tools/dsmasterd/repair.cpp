@@ -19,6 +19,7 @@
 #include "fabric/engine.hpp"
 #include "fabric/handles.hpp"
 #include "master.hpp"
+#include "term.hpp"
 
 namespace dsmasterd {
 namespace {
@@ -80,11 +81,30 @@ void Master::rejoin() {
     int rc = fabric.withdraw(space_->info);
     // While server 0 is away that is all: to try it would take all the time that we have.
     if (rc == 0 && !servers_[0].silent_since)
-        rc = ds::pool::Pool::join(space_, pool_);
+        rc = join();
     fenced_ = !pool_;
     next_rejoin_ = fabric.now_ns() + second;
     if (rc < 0)
         std::fprintf(stderr, "dsmasterd: cannot join the pool anew: %s\n", ds_strerror(rc));
+}
+
+// It begins a term, as another master may have done since.
+int Master::join() {
+    uint32_t epoch;
+    int rc = ds::pool::Pool::join(space_, pool_);
+    try {
+        if (rc == 0)
+            rc = begin_term(space_, *pool_, catalogue_, epoch);
+    } catch (const Full &) {
+        rc = -EROFS;
+    }
+    if (rc < 0) {
+        pool_.reset();
+        return rc;
+    }
+    epoch_ = epoch;
+    sequence_ = 0;
+    return 0;
 }
 
 // ---- What is in doubt ----

@@ -75,6 +75,9 @@ int32_t Master::answer(const Request &request, Reply &reply) {
         return -ECONNABORTED;  // another master has taken over
     if (head.client != 0 && client_of(head) == self())
         return -EACCES;  // we ask nobody
+    // Another master may have taken over; in that case we end.
+    if (fenced_ && (head.op == wire::begin || head.op == wire::commit || head.op == wire::remove))
+        return -EAGAIN;
     switch (head.op) {
     case wire::hello:
         return hello(head, reply);
@@ -246,8 +249,10 @@ int32_t Master::abort(Bytes bytes, Reply &) {
     if (!take_key(bytes, named, key))
         return -EPROTO;
     auto reservation = catalogue_.find_reservation(client_of(named.head), named.head.request);
-    if (!reservation)
+    if (!reservation) {
+        cancel_waiting(named.head);
         return 0;
+    }
     if (reservation->key != key)
         return -EINVAL;
     catalogue_.remove_reservation(reservation->version.version);
@@ -255,6 +260,17 @@ int32_t Master::abort(Bytes bytes, Reply &) {
     effects_.account.reserved -= reservation->version.space();
     effects_.given.push_back(std::move(reservation->version));
     return 0;
+}
+
+// A begin of the same batch that has found no space is not tried once more: nobody would
+// give back what it finds then.
+void Master::cancel_waiting(const wire::Head &abort) {
+    for (Request &request : requests_) {
+        wire::Head head;
+        if (take(request.bytes, head) && head.op == wire::begin &&
+            client_of(head) == client_of(abort) && head.request == abort.request)
+            request.waited = true;
+    }
 }
 
 // ---- Get, delete ----

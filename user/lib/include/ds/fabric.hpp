@@ -165,9 +165,11 @@ public:
     /// -ETIMEDOUT: one does not end; the client is not gone before the fabric is.
     virtual int withdraw(const SpaceInfo &space) = 0;
 
-    /// 1: the process lives and is enrolled, or nobody knows; 0: it is gone, or not
-    /// enrolled. @p place: as enroll() has set it.
-    virtual int client_alive(const SpaceInfo &space, Owner owner, uint64_t place) = 0;
+    /// 1: the process lives and is enrolled, or its host does not tell; 0: it is gone, or
+    /// not enrolled. -ENOTCONN, -ETIMEDOUT, ...: nobody knows, or not by @p deadline (ns).
+    /// @p place: as enroll() has set it.
+    virtual int client_alive(const SpaceInfo &space, Owner owner, uint64_t place,
+                             uint64_t deadline) = 0;
 
     /// When it returns 0, no operation of @p owner is under way or will ever be.
     /// -ETIMEDOUT: an operation did not end by @p deadline (ns), or a server did not
