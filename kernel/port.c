@@ -529,8 +529,8 @@ static int ds_port_request(struct ds_conn *conn, const void *data, struct ds_ioc
 	if (!reply)
 		return -ENOMEM;
 
-	err = ds_msg_request(conn, arg->service, data, arg->length, reply, &length, &status,
-			     arg->timeout_ms ?: DS_PORT_DEFAULT_MS, &outcome);
+	err = ds_msg_user_request(conn, arg->service, data, arg->length, reply, &length,
+				  &status, arg->timeout_ms ?: DS_PORT_DEFAULT_MS, &outcome);
 	arg->out_outcome = outcome;
 	if (err && err != -EMSGSIZE)
 		goto free;
@@ -576,8 +576,8 @@ int ds_port_send(struct ds_ioc_msg_send *arg)
 		goto free;
 	}
 	if (one_way) {
-		err = ds_msg_one_way(conn, arg->service, data, arg->length,
-				     arg->timeout_ms ?: DS_PORT_DEFAULT_MS);
+		err = ds_msg_user_one_way(conn, arg->service, data, arg->length,
+					  arg->timeout_ms ?: DS_PORT_DEFAULT_MS);
 		/* Nobody tells whether a message that was sent has come. */
 		arg->out_outcome = err ? DS_NOT_EXECUTED : DS_UNKNOWN;
 	} else {
