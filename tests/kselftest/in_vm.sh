@@ -69,6 +69,7 @@ programs="ioctl_abi handles buffers segments ring submit execute clients ports"
 for program in $programs; do
 	run "./$program"
 done
+run ./rdm_peer
 run ./room
 run ./token_expand
 run ./fail_nth
