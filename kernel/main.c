@@ -18,6 +18,7 @@
 #include "buffer.h"
 #include "chardev.h"
 #include "conn.h"
+#include "conn_list.h"
 #include "debug.h"
 #include "device.h"
 #include "domain.h"

@@ -15,6 +15,7 @@
 #include <rdma/ib_cache.h>
 #include "chardev.h"
 #include "conn.h"
+#include "conn_list.h"
 #include "device.h"
 #include "domain.h"
 #include "netlink_family.h"

@@ -12,6 +12,7 @@
 #include <linux/wait.h>
 #include <linux/xarray.h>
 #include "conn.h"
+#include "conn_list.h"
 #include "msg.h"
 #include "msg_queue.h"
 #include "port.h"

@@ -28,6 +28,7 @@
 #include "attach.h"
 #include "client.h"
 #include "conn.h"
+#include "conn_list.h"
 #include "domain.h"
 #include "fence.h"
 #include "fenced.h"
