@@ -12,9 +12,10 @@
  * on their way that the other side has not given back: those take
  * DS_MSG_CREDITS buffers there. It waits for at most DS_MSG_CREDITS responses
  * at a time, fewer of programs, whose like may be slow to answer: those take as many
- * buffers here. Whose turn it is msg_turn.c knows. Handshake, heartbeat answers and credits need DS_MSG_SPARE more. The
- * sum is the receive queue DS_MSG_RQ, so a message finds it empty only where answers
- * come to requests that are not waited for any more; then it is sent again.
+ * buffers here. Whose turn it is msg_turn.c knows. Handshake, heartbeat answers and
+ * credits need DS_MSG_SPARE more. The sum is the receive queue DS_MSG_RQ, so a message
+ * finds it empty only where answers come to requests that are not waited for any
+ * more; then it is sent again.
  *
  * Locking: ds_msg_state.lock is innermost and is not held over a post.
  */

@@ -3,9 +3,10 @@
  * DS: the dumps of the netlink family: one message an object.
  *
  * A dump that does not fit into one buffer is resumed: it walks the objects
- * again and skips as many as it has given, or goes on by their numbers. If objects came or went meanwhile
- * one may be missed or given twice, so each message carries the generation of
- * its kind of object and netlink tells the caller when it has moved.
+ * again and skips as many as it has given, or goes on by their numbers. If
+ * objects came or went meanwhile one may be missed or given twice, so each
+ * message carries the generation of its kind of object and netlink tells the
+ * caller when it has moved.
  */
 #include <linux/in6.h>
 #include <linux/kernel.h>
