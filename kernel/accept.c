@@ -6,6 +6,7 @@
 #include <linux/string.h>
 #include "accept.h"
 #include "conn.h"
+#include "conn_list.h"
 #include "device.h"
 #include "domain.h"
 #include "hmac.h"

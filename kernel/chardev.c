@@ -10,6 +10,7 @@
 #include <linux/poll.h>
 #include <linux/slab.h>
 #include <linux/uidgid.h>
+#include <linux/xarray.h>
 #include <uapi/ds/directory.h>
 #include <uapi/ds/netlink.h>
 #include "buffer.h"
@@ -23,7 +24,8 @@
 #include "token_directory.h"
 
 static DEFINE_MUTEX(ds_files_lock);
-static LIST_HEAD(ds_files);
+static DEFINE_XARRAY_ALLOC(ds_files);	/* by number, in the order in which they were opened */
+static u32 ds_files_next;		/* number */
 static atomic_t ds_file_salt;
 
 /* ---- Handles ---- */
@@ -99,10 +101,18 @@ struct ds_port *ds_file_port(struct ds_file *file, u32 handle)
 
 /* ---- Open files ---- */
 
+static void ds_file_free(struct ds_file *file)
+{
+	ds_quota_put(file->quota);
+	mutex_destroy(&file->lock);
+	kfree(file);
+}
+
 static int ds_file_open(struct inode *inode, struct file *filp)
 {
 	struct ds_file *file;
 	u32 type;
+	int err;
 
 	/* What a file can do is read and write; half of it is of no use. */
 	if ((filp->f_mode & (FMODE_READ | FMODE_WRITE)) != (FMODE_READ | FMODE_WRITE))
@@ -127,10 +137,15 @@ static int ds_file_open(struct inode *inode, struct file *filp)
 	filp->private_data = file;
 
 	mutex_lock(&ds_files_lock);
-	list_add_tail(&file->link, &ds_files);
-	ds_netlink_changed(DS_CMD_FILE_GET);
+	err = xa_alloc_cyclic(&ds_files, &file->id, file, xa_limit_32b, &ds_files_next,
+			      GFP_KERNEL_ACCOUNT);
+	if (err >= 0)
+		ds_netlink_changed(DS_CMD_FILE_GET);
 	mutex_unlock(&ds_files_lock);
-	return nonseekable_open(inode, filp);
+	if (err >= 0)
+		return nonseekable_open(inode, filp);
+	ds_file_free(file);
+	return err;
 }
 
 /* No ioctl and no mapping is left; operations in flight may be. */
@@ -141,7 +156,7 @@ static int ds_file_release(struct inode *inode, struct file *filp)
 	void *object;
 
 	mutex_lock(&ds_files_lock);
-	list_del(&file->link);
+	xa_erase(&ds_files, file->id);
 	ds_netlink_changed(DS_CMD_FILE_GET);
 	mutex_unlock(&ds_files_lock);
 
@@ -153,9 +168,7 @@ static int ds_file_release(struct inode *inode, struct file *filp)
 	}
 	if (file->ring)
 		ds_ring_close(file->ring);
-	ds_quota_put(file->quota);
-	mutex_destroy(&file->lock);
-	kfree(file);
+	ds_file_free(file);
 	return 0;
 }
 
@@ -193,14 +206,17 @@ static __poll_t ds_file_poll(struct file *filp, poll_table *wait)
 	return readable ? EPOLLIN | EPOLLRDNORM : 0;
 }
 
-int ds_chardev_for_each(int (*fn)(const struct ds_file_info *info, void *ctx), void *ctx)
+int ds_chardev_for_each(unsigned long first,
+			int (*fn)(const struct ds_file_info *info, void *ctx), void *ctx)
 {
 	struct ds_file_info info;
 	struct ds_file *file;
+	unsigned long id;
 	int err = 0;
 
 	mutex_lock(&ds_files_lock);
-	list_for_each_entry(file, &ds_files, link) {
+	xa_for_each_start(&ds_files, id, file, first) {
+		info.id = id;
 		info.pid = file->pid;
 		info.uid = file->uid;
 		memcpy(info.comm, file->comm, sizeof(info.comm));

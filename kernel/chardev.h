@@ -13,13 +13,15 @@ void ds_chardev_exit(void);
 
 /* An open file, for the list of holders. */
 struct ds_file_info {
+	u32	id;
 	u32	pid;
 	u32	uid;
 	u32	bufs;
 	char	comm[TASK_COMM_LEN];
 };
 
-/* Call @fn for each open file until it returns non-zero. */
-int ds_chardev_for_each(int (*fn)(const struct ds_file_info *info, void *ctx), void *ctx);
+/* Call @fn for each open file from number @first on, until it returns non-zero. */
+int ds_chardev_for_each(unsigned long first,
+			int (*fn)(const struct ds_file_info *info, void *ctx), void *ctx);
 
 #endif

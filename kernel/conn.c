@@ -14,7 +14,6 @@
  *
  * Locking order:
  *	ds_conn.lanes_lock
- *	ds_conns_lock
  *		ds_conn.lock
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
@@ -23,6 +22,7 @@
 #include <uapi/ds/netlink.h>
 #include "accept.h"
 #include "conn.h"
+#include "conn_list.h"
 #include "debug.h"
 #include "device.h"
 #include "domain.h"
@@ -39,15 +39,6 @@
 
 #define DS_MISSED_BEATS		5
 #define DS_REFUSE_MS		500
-#define DS_MAX_STRANGERS	64	/* who cannot keep others out for long */
-
-static LIST_HEAD(ds_conns);
-static DEFINE_MUTEX(ds_conns_lock);
-static DECLARE_WAIT_QUEUE_HEAD(ds_conns_wait);
-static u32 ds_conns_accepted;	/* servers in the list */
-static u32 ds_conns_strangers;	/* of them, those that have not proved a key */
-static u64 ds_conns_made;	/* ever */
-static u32 ds_conns_gone;	/* that have left the list, ever */
 
 static void ds_conn_release(struct kref *ref)
 {
@@ -117,19 +108,6 @@ struct ds_conn *ds_conn_new(bool server)
 	for (i = 0; i < DS_MAX_LANES; i++)
 		ds_lane_init(conn, &conn->bulk[i]);
 	return conn;
-}
-
-void ds_conn_publish(struct ds_conn *conn)
-{
-	ds_conn_get(conn);
-	mutex_lock(&ds_conns_lock);
-	conn->serial = ++ds_conns_made;
-	list_add_tail(&conn->link, &ds_conns);
-	/* From here on it may be closed; who does that takes it from the list. */
-	WRITE_ONCE(conn->state, DS_CONN_NEW);
-	ds_conns_accepted += conn->server;
-	ds_conns_strangers += conn->server;
-	mutex_unlock(&ds_conns_lock);
 }
 
 struct ds_conn *ds_conn_alloc(struct ds_peer *peer)
@@ -319,63 +297,6 @@ int ds_conn_open(struct ds_conn *conn)
 	return ret;
 }
 
-/*
- * A uuid is no secret: it counts where the same key or the same address was proved, too, or
- * where the administrator named both addresses.
- */
-static bool ds_conn_same_host(const struct ds_conn *a, const struct ds_conn *b)
-{
-	return !memcmp(a->hs.peer.uuid, b->hs.peer.uuid, DS_UUID_LEN) &&
-	       (a->hs.peer.domain == b->hs.peer.domain || ds_addr_equal(&a->addr, &b->addr) ||
-		(!a->server && !b->server));
-}
-
-/*
- * Does another host that is connected have @conn's node number? Then messages
- * for that node could reach the wrong host. One at the same address has
- * restarted: its connection of before is closed.
- */
-static bool ds_conn_node_taken(struct ds_conn *conn)
-{
-	struct ds_conn *other;
-	bool taken = false;
-
-	lockdep_assert_held(&ds_conns_lock);
-	list_for_each_entry(other, &ds_conns, link) {
-		if (!other->trusted || READ_ONCE(other->state) == DS_CONN_CLOSING ||
-		    other->hs.peer.node != conn->hs.peer.node || ds_conn_same_host(other, conn))
-			continue;
-		if (ds_addr_equal(&other->addr, &conn->addr))
-			ds_conn_close(other, "the other host has restarted");
-		else
-			taken = true;
-	}
-	return taken;
-}
-
-static bool ds_conns_full(void)
-{
-	return ds_conns_accepted - ds_conns_strangers >= ds_max_peers;
-}
-
-/* From here on it is served. Return: why it is refused all the same. */
-static u32 ds_conn_trust(struct ds_conn *conn)
-{
-	u32 reject = DS_REJECT_NONE;
-
-	mutex_lock(&ds_conns_lock);
-	if (ds_conn_node_taken(conn)) {
-		reject = DS_REJECT_NODE;
-	} else if (conn->server && ds_conns_full()) {
-		reject = DS_REJECT_BUSY;	/* others were faster */
-	} else {
-		WRITE_ONCE(conn->trusted, true);
-		ds_conns_strangers -= conn->server;
-	}
-	mutex_unlock(&ds_conns_lock);
-	return reject;
-}
-
 /* The other host has proved its key. Return 1, 0 if it is closed, or -EPROTO and a refusal. */
 static int ds_conn_shaken(struct ds_conn *conn, struct ds_hs_out *out)
 {
@@ -538,16 +459,10 @@ static void ds_conn_close_work(struct work_struct *work)
 	if (conn->was_up && conn->server)
 		ds_event_peer(conn->hs.peer.node, true, false, conn->reason);
 
-	mutex_lock(&ds_conns_lock);
-	list_del_init(&conn->link);
-	ds_conns_accepted -= conn->server;
-	ds_conns_strangers -= conn->server && !conn->trusted;
-	ds_conns_gone++;
-	mutex_unlock(&ds_conns_lock);
+	ds_conn_unpublish(conn);
 	if (conn->dev)
 		ds_device_put(conn->dev);	/* who looks through the list looks at it */
 	complete_all(&conn->closed);
-	wake_up_all(&ds_conns_wait);
 	if (conn->peer)
 		ds_peer_conn_closed(conn->peer, conn);
 	ds_conn_put(conn);	/* the list's */
@@ -558,96 +473,9 @@ void ds_conn_wait_closed(struct ds_conn *conn)
 	wait_for_completion(&conn->closed);
 }
 
-/* ---- look-up ---- */
-
 struct ds_qp *ds_conn_lane(struct ds_conn *conn, u32 hash)
 {
 	return conn->bulk[hash % conn->lanes].qp;
-}
-
-struct ds_conn *ds_conn_find(u32 node)
-{
-	struct ds_conn *conn, *found = NULL;
-
-	mutex_lock(&ds_conns_lock);
-	list_for_each_entry(conn, &ds_conns, link) {
-		if (READ_ONCE(conn->state) != DS_CONN_UP || conn->hs.peer.node != node)
-			continue;
-		if (!found || found->server)
-			found = conn;
-	}
-	if (found)
-		ds_conn_get(found);
-	mutex_unlock(&ds_conns_lock);
-	return found;
-}
-
-struct ds_conn *ds_conn_match_server(bool (*match)(struct ds_conn *conn, void *ctx), void *ctx)
-{
-	struct ds_conn *conn, *found = NULL;
-
-	mutex_lock(&ds_conns_lock);
-	list_for_each_entry(conn, &ds_conns, link) {
-		if (conn->server && match(conn, ctx)) {
-			ds_conn_get(conn);
-			found = conn;
-			break;
-		}
-	}
-	mutex_unlock(&ds_conns_lock);
-	return found;
-}
-
-bool ds_conn_room(void)
-{
-	bool room;
-
-	mutex_lock(&ds_conns_lock);
-	room = ds_conns_strangers < DS_MAX_STRANGERS && !ds_conns_full();
-	mutex_unlock(&ds_conns_lock);
-	return room;
-}
-
-int ds_conn_each_server(int (*fn)(struct ds_conn *conn, void *ctx), void *ctx)
-{
-	struct ds_conn *conn;
-	int ret = 0;
-
-	mutex_lock(&ds_conns_lock);
-	list_for_each_entry(conn, &ds_conns, link) {
-		if (conn->server)
-			ret = fn(conn, ctx);
-		if (ret)
-			break;
-	}
-	mutex_unlock(&ds_conns_lock);
-	return ret;
-}
-
-/* Close what is on @dev; true when nothing is. */
-static bool ds_conn_device_clear(struct ds_device *dev, const char *reason, u32 *gone)
-{
-	struct ds_conn *conn;
-	bool clear = true;
-
-	mutex_lock(&ds_conns_lock);
-	list_for_each_entry(conn, &ds_conns, link) {
-		if (!dev || conn->dev == dev) {
-			ds_conn_close(conn, reason);
-			clear = false;
-		}
-	}
-	*gone = ds_conns_gone;
-	mutex_unlock(&ds_conns_lock);
-	return clear;
-}
-
-void ds_conn_close_device(struct ds_device *dev, const char *reason)
-{
-	u32 gone;
-
-	while (!ds_conn_device_clear(dev, reason, &gone))
-		wait_event(ds_conns_wait, READ_ONCE(ds_conns_gone) != gone);
 }
 
 int ds_conn_init(void)
@@ -658,6 +486,5 @@ int ds_conn_init(void)
 void ds_conn_exit(void)
 {
 	ds_conn_close_device(NULL, "the module is being unloaded");
-	WARN_ON_ONCE(!list_empty(&ds_conns));
 	ds_hmac_exit();
 }

@@ -165,9 +165,6 @@ void ds_conn_put(struct ds_conn *conn);
 /* The queue pair for chains with hash @hash. */
 struct ds_qp *ds_conn_lane(struct ds_conn *conn, u32 hash);
 
-/* The up connection to @node with a reference, outgoing preferred; or NULL. */
-struct ds_conn *ds_conn_find(u32 node);
-
 /* A message of the handshake arrived (from inbox.c). */
 void ds_conn_handshake(struct ds_conn *conn, const struct ds_msg_hdr *hdr, const void *payload);
 
@@ -177,12 +174,6 @@ void ds_conn_handshake(struct ds_conn *conn, const struct ds_msg_hdr *hdr, const
  */
 void ds_conn_refused(struct ds_conn *conn, u32 reason);
 
-/* Close each connection on @dev (all if NULL) and wait until they are gone. */
-void ds_conn_close_device(struct ds_device *dev, const char *reason);
-
-/* Call @fn for each connection that a host made to us, until it returns non-zero. */
-int ds_conn_each_server(int (*fn)(struct ds_conn *conn, void *ctx), void *ctx);
-
 int ds_conn_init(void);
 void ds_conn_exit(void);
 
@@ -191,19 +182,12 @@ int ds_listen_start(void);
 void ds_listen_stop(void);
 
 /*
- * For accept.c. A new connection has one reference; once it is published, it
- * ends by ds_conn_close() only. ds_conn_beat_after() has the beat work run if the
- * state is still @state. ds_conn_set_up() goes from NEW to UP; false if it is
- * being closed. ds_conn_match_server() finds a server's connection and takes a
- * reference; @match is called with the list locked.
+ * For accept.c. A new connection has one reference. ds_conn_beat_after() has the
+ * beat work run if the state is still @state. ds_conn_set_up() goes from NEW to UP;
+ * false if it is being closed.
  */
 struct ds_conn *ds_conn_new(bool server);
-void ds_conn_publish(struct ds_conn *conn);
 void ds_conn_beat_after(struct ds_conn *conn, enum ds_conn_state state, u32 ms);
 bool ds_conn_set_up(struct ds_conn *conn);
-struct ds_conn *ds_conn_match_server(bool (*match)(struct ds_conn *conn, void *ctx), void *ctx);
-
-/* Is there room for one more that connects to us? */
-bool ds_conn_room(void);
 
 #endif

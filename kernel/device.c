@@ -18,6 +18,7 @@
 #include <rdma/ib_mad.h>
 #include <uapi/ds/netlink.h>
 #include "conn.h"
+#include "conn_list.h"
 #include "device.h"
 #include "domain.h"
 #include "netlink.h"

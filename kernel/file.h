@@ -5,7 +5,6 @@
 #ifndef _DS_FILE_H
 #define _DS_FILE_H
 
-#include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/sched.h>
 #include <linux/wait.h>
@@ -21,7 +20,7 @@ struct file;
 
 /**
  * struct ds_file - an open /dev/ds
- * @link: in the list of open files, under its lock
+ * @id: its number among the open files
  * @lock: protects @tables and @ring; memory of the caller is never touched
  *	under it, as mmap() takes it under the mmap lock
  * @tables: handles, by enum ds_handle_type. They name a struct
@@ -34,10 +33,10 @@ struct file;
  * @uid: of whom
  * @comm: its name then
  *
- * Lock order: list of files, or mmap lock; @lock; lock of the ring.
+ * Lock order: lock of the open files, or mmap lock; @lock; lock of the ring.
  */
 struct ds_file {
-	struct list_head	link;
+	u32			id;
 	struct mutex		lock;		/* see above */
 	struct ds_handle_table	tables[DS_HANDLE_TYPES];
 	struct ds_file_ring	*ring;

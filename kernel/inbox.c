@@ -10,6 +10,7 @@
 #include <linux/slab.h>
 #include "handshake.h"
 #include "msg_state.h"
+#include "msg_turn.h"
 #include "params.h"
 #include "service.h"
 #include "stats.h"
@@ -175,7 +176,7 @@ static void ds_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 	if (rx->hdr->type == DS_MSG_REFUSE)
 		ds_conn_refused(conn, le32_to_cpu(rx->hdr->status));
 	if (rx->hdr->credits)
-		ds_msg_add_credits(m, le16_to_cpu(rx->hdr->credits));
+		ds_turns_credit(m, le16_to_cpu(rx->hdr->credits));
 
 	/* The inbox closes a connection to a stranger who says more than hello. */
 	if (READ_ONCE(conn->trusted) && ds_msg_take(rx))

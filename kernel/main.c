@@ -18,6 +18,7 @@
 #include "buffer.h"
 #include "chardev.h"
 #include "conn.h"
+#include "conn_list.h"
 #include "debug.h"
 #include "device.h"
 #include "domain.h"
@@ -212,6 +213,7 @@ MODULE_PARM_DESC(max_attaches,
 struct workqueue_struct *ds_fence_wq;
 struct workqueue_struct *ds_wq;
 struct workqueue_struct *ds_inbox_wq;
+struct workqueue_struct *ds_packet_wq;
 struct workqueue_struct *ds_close_wq;
 struct workqueue_struct *ds_unpin_wq;
 struct workqueue_struct *ds_storage_wq;
@@ -227,6 +229,7 @@ static void ds_queues_exit(void)
 	ds_queue_destroy(ds_fence_wq);
 	ds_queue_destroy(ds_wq);
 	ds_queue_destroy(ds_inbox_wq);
+	ds_queue_destroy(ds_packet_wq);
 	ds_queue_destroy(ds_close_wq);
 	ds_queue_destroy(ds_unpin_wq);
 	ds_queue_destroy(ds_storage_wq);
@@ -241,10 +244,12 @@ static int ds_queues_init(void)
 	ds_fence_wq = alloc_workqueue("ds_fence", WQ_UNBOUND, WQ_MAX_ACTIVE);
 	ds_wq = alloc_workqueue("ds", WQ_UNBOUND, 0);
 	ds_inbox_wq = alloc_workqueue("ds_inbox", WQ_UNBOUND, WQ_MAX_ACTIVE);
+	ds_packet_wq = alloc_workqueue("ds_packet", WQ_UNBOUND, WQ_MAX_ACTIVE);
 	ds_close_wq = alloc_workqueue("ds_close", WQ_UNBOUND, WQ_MAX_ACTIVE);
 	ds_unpin_wq = alloc_workqueue("ds_unpin", WQ_UNBOUND, WQ_MAX_ACTIVE);
 	ds_storage_wq = alloc_workqueue("ds_storage", WQ_UNBOUND, WQ_MAX_ACTIVE);
-	if (ds_fence_wq && ds_wq && ds_inbox_wq && ds_close_wq && ds_unpin_wq && ds_storage_wq)
+	if (ds_fence_wq && ds_wq && ds_inbox_wq && ds_packet_wq && ds_close_wq && ds_unpin_wq &&
+	    ds_storage_wq)
 		return 0;
 	ds_queues_exit();
 	return -ENOMEM;

@@ -12,9 +12,10 @@
  * on their way that the other side has not given back: those take
  * DS_MSG_CREDITS buffers there. It waits for at most DS_MSG_CREDITS responses
  * at a time, fewer of programs, whose like may be slow to answer: those take as many
- * buffers here. Handshake, heartbeat answers and credits need DS_MSG_SPARE more. The
- * sum is the receive queue DS_MSG_RQ, so a message finds it empty only where answers
- * come to requests that are not waited for any more; then it is sent again.
+ * buffers here. Whose turn it is msg_turn.c knows. Handshake, heartbeat answers and
+ * credits need DS_MSG_SPARE more. The sum is the receive queue DS_MSG_RQ, so a message
+ * finds it empty only where answers come to requests that are not waited for any
+ * more; then it is sent again.
  *
  * Locking: ds_msg_state.lock is innermost and is not held over a post.
  */
@@ -23,6 +24,7 @@
 #include <uapi/ds/ioctl.h>
 #include "debug.h"
 #include "msg_state.h"
+#include "msg_turn.h"
 #include "stats.h"
 #include "trace.h"
 #include "verbs.h"
@@ -213,125 +215,68 @@ static u64 ds_msg_room_until(u64 deadline)
 	return min_t(u64, deadline, ktime_get_ns() + NSEC_PER_SEC);
 }
 
-/* Who may wait for a response: as many at a time, 0 if it needs no place among them. */
-static u32 ds_msg_slots(u16 service)
-{
-	if (service == DS_SERVICE_LINK)
-		return 0;
-	if (service == DS_SERVICE_PACKET || service >= DS_SERVICE_USER_FIRST)
-		return DS_MSG_PROGRAMS;
-	return DS_MSG_CREDITS;
-}
-
-static bool ds_msg_may_send(const struct ds_msg_state *m, bool credit, u32 slots)
-{
-	return (!credit || READ_ONCE(m->credits) > 0) &&
-	       (!slots || READ_ONCE(m->waiting) < slots);
-}
-
-/* Wait until a message may be sent that takes a credit, and a slot of @slots. */
-static int ds_msg_reserve(struct ds_conn *conn, bool credit, u32 slots, u64 deadline)
+/* Send a request whose turn it is, and wait. @sent: it may have come to the other host. */
+static int ds_msg_exchange(struct ds_conn *conn, u16 service, const void *data, u32 length,
+			   struct ds_wait *w, u64 deadline, bool *sent)
 {
 	struct ds_msg_state *m = conn->msg;
-	s64 left;
-	int ret;
-
-	for (;;) {
-		ret = 0;
-		spin_lock_bh(&m->lock);
-		if (m->aborted) {
-			ret = -ENOTCONN;
-		} else if (ds_msg_may_send(m, credit, slots)) {
-			m->credits -= credit;
-			m->waiting += !!slots;
-		} else {
-			ret = -EAGAIN;
-		}
-		spin_unlock_bh(&m->lock);
-		if (ret != -EAGAIN)
-			return ret;
-		left = deadline - ktime_get_ns();
-		if (left <= 0)
-			return -ETIMEDOUT;
-		ret = wait_event_killable_timeout(m->wait, READ_ONCE(m->aborted) ||
-						  ds_msg_may_send(m, credit, slots),
-						  nsecs_to_jiffies(left) + 1);
-		if (ret < 0)
-			return -EINTR;
-	}
-}
-
-void ds_msg_add_credits(struct ds_msg_state *m, u32 credits)
-{
-	spin_lock_bh(&m->lock);
-	m->credits = min_t(int, m->credits + credits, DS_MSG_CREDITS);
-	spin_unlock_bh(&m->lock);
-	wake_up_all(&m->wait);
-}
-
-static void ds_msg_wait_end(struct ds_msg_state *m, u64 seq, u32 slots)
-{
-	xa_erase_bh(&m->pending, seq);
-	spin_lock_bh(&m->lock);
-	m->waiting -= !!slots;
-	spin_unlock_bh(&m->lock);
-	wake_up_all(&m->wait);
-}
-
-static int ds_msg_do_request(struct ds_conn *conn, u16 service, const void *data, u32 length,
-			     void *reply, u32 *reply_length, int *status, u32 timeout_ms,
-			     u8 *outcome)
-{
-	u64 deadline = ktime_get_ns() + (u64)timeout_ms * NSEC_PER_MSEC;
-	struct ds_wait w = { .reply = reply, .size = reply_length ? *reply_length : 0 };
-	bool credit = service != DS_SERVICE_LINK;	/* a busy host is not a dead one */
-	struct ds_msg_state *m = conn->msg;
-	u32 slots = ds_msg_slots(service);
 	s64 left;
 	u64 seq;
 	int ret;
 
-	init_completion(&w.done);
-	ret = ds_msg_reserve(conn, credit, slots, deadline);
-	if (ret)
-		return ret;
-
 	spin_lock_bh(&m->lock);
 	seq = ++m->seq;
 	spin_unlock_bh(&m->lock);
-	ret = xa_err(xa_store_bh(&m->pending, seq, &w, GFP_KERNEL));
-	if (ret)
-		goto unreserve;
-	ret = ds_msg_send(conn, DS_MSG_REQUEST, service, seq, 0, data, length,
-			  ds_msg_room_until(deadline));
-	if (ret)
-		goto unreserve;
-
-	*outcome = DS_UNKNOWN;
-	left = max_t(s64, deadline - ktime_get_ns(), 0);
-	ret = wait_for_completion_killable_timeout(&w.done, nsecs_to_jiffies(left) + 1);
-	/* From here no response can touch @w. */
-	ds_msg_wait_end(m, seq, slots);
-	if (w.answered) {
-		*outcome = w.status == -ECONNREFUSED || w.status == -EBUSY ?
-			   DS_NOT_EXECUTED : DS_EXECUTED;
-		*status = w.status;
-		if (reply_length)
-			*reply_length = w.length;
-		ds_stat_inc(conn->stats, DS_STAT_MSG_ROUND_TRIPS);
-		return w.length > w.size ? -EMSGSIZE : 0;
+	ret = xa_err(xa_store_bh(&m->pending, seq, w, GFP_KERNEL));
+	if (!ret)
+		ret = ds_msg_send(conn, DS_MSG_REQUEST, service, seq, 0, data, length,
+				  ds_msg_room_until(deadline));
+	*sent = !ret;
+	if (!ret) {
+		left = max_t(s64, deadline - ktime_get_ns(), 0);
+		ret = wait_for_completion_killable_timeout(&w->done, nsecs_to_jiffies(left) + 1);
+		ret = ret < 0 ? -EINTR : ret ? -ENOTCONN : -ETIMEDOUT;
 	}
-	return ret < 0 ? -EINTR : ret ? -ENOTCONN : -ETIMEDOUT;
-
-unreserve:
-	ds_msg_wait_end(m, seq, slots);
-	if (credit)
-		ds_msg_add_credits(m, 1);
-	return ret;
+	/* From here no response can touch @w. */
+	xa_erase_bh(&m->pending, seq);
+	return w->answered ? 0 : ret;
 }
 
-int ds_msg_request(struct ds_conn *conn, u16 service, const void *data, u32 length,
-		   void *reply, u32 *reply_length, int *status, u32 timeout_ms, u8 *outcome)
+static int ds_msg_do_request(struct ds_conn *conn, enum ds_turn_kind kind, u16 service,
+			     const void *data, u32 length, void *reply, u32 *reply_length,
+			     int *status, u32 timeout_ms, u8 *outcome)
+{
+	u64 deadline = ktime_get_ns() + (u64)timeout_ms * NSEC_PER_MSEC;
+	struct ds_wait w = { .reply = reply, .size = reply_length ? *reply_length : 0 };
+	bool in_turn = service != DS_SERVICE_LINK;	/* a busy host is not a dead one */
+	struct ds_msg_state *m = conn->msg;
+	struct ds_turn turn;
+	bool sent;
+	int ret;
+
+	init_completion(&w.done);
+	ret = in_turn ? ds_turn_begin(m, &turn, kind, deadline) : 0;
+	if (ret)
+		return ret;
+	ret = ds_msg_exchange(conn, service, data, length, &w, deadline, &sent);
+	if (in_turn)
+		ds_turn_end(m, &turn, !sent);
+	if (ret) {
+		*outcome = sent ? DS_UNKNOWN : DS_NOT_EXECUTED;
+		return ret;
+	}
+	*outcome = w.status == -ECONNREFUSED || w.status == -EBUSY ?
+		   DS_NOT_EXECUTED : DS_EXECUTED;
+	*status = w.status;
+	if (reply_length)
+		*reply_length = w.length;
+	ds_stat_inc(conn->stats, DS_STAT_MSG_ROUND_TRIPS);
+	return w.length > w.size ? -EMSGSIZE : 0;
+}
+
+static int ds_msg_request_of(struct ds_conn *conn, enum ds_turn_kind kind, u16 service,
+			     const void *data, u32 length, void *reply, u32 *reply_length,
+			     int *status, u32 timeout_ms, u8 *outcome)
 {
 	u8 unwanted;
 	int ret;
@@ -341,25 +286,40 @@ int ds_msg_request(struct ds_conn *conn, u16 service, const void *data, u32 leng
 	*outcome = DS_NOT_EXECUTED;
 	if (!ds_msg_enter(conn->msg))
 		return -ENOTCONN;
-	ret = ds_msg_do_request(conn, service, data, length, reply, reply_length, status,
+	ret = ds_msg_do_request(conn, kind, service, data, length, reply, reply_length, status,
 				timeout_ms, outcome);
 	ds_msg_leave(conn->msg);
 	return ret;
 }
 
-int ds_msg_one_way(struct ds_conn *conn, u16 service, const void *data, u32 length,
-		   u32 timeout_ms)
+int ds_msg_request(struct ds_conn *conn, u16 service, const void *data, u32 length,
+		   void *reply, u32 *reply_length, int *status, u32 timeout_ms, u8 *outcome)
+{
+	return ds_msg_request_of(conn, DS_TURN_KERNEL, service, data, length, reply,
+				 reply_length, status, timeout_ms, outcome);
+}
+
+int ds_msg_user_request(struct ds_conn *conn, u16 service, const void *data, u32 length,
+			void *reply, u32 *reply_length, int *status, u32 timeout_ms, u8 *outcome)
+{
+	return ds_msg_request_of(conn, service == DS_SERVICE_FENCE ? DS_TURN_FENCE :
+				 DS_TURN_REQUEST, service, data, length, reply, reply_length,
+				 status, timeout_ms, outcome);
+}
+
+int ds_msg_user_one_way(struct ds_conn *conn, u16 service, const void *data, u32 length,
+			u32 timeout_ms)
 {
 	u64 deadline = ktime_get_ns() + (u64)timeout_ms * NSEC_PER_MSEC;
+	struct ds_turn turn;
 	int ret;
 
-	ret = ds_msg_reserve(conn, true, 0, deadline);
+	ret = ds_turn_begin(conn->msg, &turn, DS_TURN_ONE_WAY, deadline);
 	if (ret)
 		return ret;
 	ret = ds_msg_send(conn, DS_MSG_ONE_WAY, service, 0, 0, data, length,
 			  ds_msg_room_until(deadline));
-	if (ret)
-		ds_msg_add_credits(conn->msg, 1);
+	ds_turn_end(conn->msg, &turn, ret);
 	return ret;
 }
 
@@ -385,7 +345,7 @@ int ds_msg_alloc(struct ds_conn *conn)
 	spin_lock_init(&m->lock);
 	refcount_set(&m->users, 1);
 	init_completion(&m->unused);
-	init_waitqueue_head(&m->wait);
+	INIT_LIST_HEAD(&m->senders);
 	xa_init_flags(&m->pending, XA_FLAGS_LOCK_BH);
 	m->credits = DS_MSG_CREDITS;
 	m->heard = ktime_get_ns();
@@ -400,10 +360,7 @@ void ds_msg_abort(struct ds_conn *conn)
 	struct ds_wait *w;
 	unsigned long seq;
 
-	spin_lock_bh(&m->lock);
-	m->aborted = true;
-	spin_unlock_bh(&m->lock);
-	wake_up_all(&m->wait);
+	ds_turns_abort(m);
 	xa_lock_bh(&m->pending);
 	xa_for_each(&m->pending, seq, w)
 		complete(&w->done);

@@ -62,9 +62,13 @@ void ds_msg_unbind(u16 service);
 int ds_msg_request(struct ds_conn *conn, u16 service, const void *data, u32 length,
 		   void *reply, u32 *reply_length, int *status, u32 timeout_ms, u8 *outcome);
 
-/* Send a one-way message; returns when it is posted. Waits for credit like a request. */
-int ds_msg_one_way(struct ds_conn *conn, u16 service, const void *data, u32 length,
-		   u32 timeout_ms);
+/* The same for the program that runs, which takes turns with other users' (msg_turn.h). */
+int ds_msg_user_request(struct ds_conn *conn, u16 service, const void *data, u32 length,
+			void *reply, u32 *reply_length, int *status, u32 timeout_ms, u8 *outcome);
+
+/* Send a one-way message of its; returns when it is posted. Waits for credit like a request. */
+int ds_msg_user_one_way(struct ds_conn *conn, u16 service, const void *data, u32 length,
+			u32 timeout_ms);
 
 /* Answer a request whose handler returned DS_MSG_REPLY_LATER. */
 int ds_msg_respond(struct ds_conn *conn, u16 service, u64 seq, int status,
@@ -72,7 +76,7 @@ int ds_msg_respond(struct ds_conn *conn, u16 service, u64 seq, int status,
 
 /* Queue sizes of a control queue pair; msg.c says why. */
 #define DS_MSG_CREDITS	32
-#define DS_MSG_PROGRAMS	24	/* of them for answers to programs */
+#define DS_MSG_PROGRAMS	24	/* responses that programs may wait for */
 #define DS_MSG_SPARE	16
 #define DS_MSG_RQ	(2 * DS_MSG_CREDITS + DS_MSG_SPARE)
 #define DS_MSG_SQ	128

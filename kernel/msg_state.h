@@ -10,7 +10,6 @@
 #include <linux/list.h>
 #include <linux/refcount.h>
 #include <linux/spinlock.h>
-#include <linux/wait.h>
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
 #include <rdma/ib_verbs.h>
@@ -49,7 +48,7 @@ struct ds_msg_state {
 	u32			owed;		/* credits that we have not given back */
 	bool			owed_late;	/* they found the send queue full */
 	u32			waiting;	/* requests of ours without response */
-	wait_queue_head_t	wait;
+	struct list_head	senders;	/* msg_turn.c */
 	struct xarray		pending;	/* seq -> struct ds_wait */
 	u64			seq;
 	u64			heard;
@@ -72,9 +71,6 @@ static inline struct ib_device *ds_msg_ib(struct ds_conn *conn)
  */
 int ds_msg_send(struct ds_conn *conn, u8 type, u16 service, u64 seq, u32 status,
 		const void *data, u32 length, u64 until);
-
-/* msg.c: the other host has given credits back. */
-void ds_msg_add_credits(struct ds_msg_state *m, u32 credits);
 
 /* inbox.c: its part of a new state. */
 void ds_inbox_init(struct ds_conn *conn, struct ds_msg_state *m);

@@ -3,9 +3,10 @@
  * DS: the dumps of the netlink family: one message an object.
  *
  * A dump that does not fit into one buffer is resumed: it walks the objects
- * again and skips as many as it has given. If objects came or went meanwhile
- * one may be missed or given twice, so each message carries the generation of
- * its kind of object and netlink tells the caller when it has moved.
+ * again and skips as many as it has given, or goes on by their numbers. If
+ * objects came or went meanwhile one may be missed or given twice, so each
+ * message carries the generation of its kind of object and netlink tells the
+ * caller when it has moved.
  */
 #include <linux/in6.h>
 #include <linux/kernel.h>
@@ -15,6 +16,7 @@
 #include <rdma/ib_cache.h>
 #include "chardev.h"
 #include "conn.h"
+#include "conn_list.h"
 #include "device.h"
 #include "domain.h"
 #include "netlink_family.h"
@@ -324,16 +326,20 @@ static int ds_put_file(struct sk_buff *skb, void *object)
 	       nla_put_string(skb, DS_A_COMM, info->comm);
 }
 
-static int ds_dump_file(const struct ds_file_info *info, void *dump)
+static int ds_dump_file(const struct ds_file_info *info, void *ctx)
 {
 	struct ds_file_info copy = *info;
+	struct ds_dump *dump = ctx;
 
+	dump->cb->args[0] = info->id;
+	dump->index = info->id;
 	return ds_dump_object(dump, ds_put_file, &copy);
 }
 
+/* Any user may have very many open: what was given is not walked again. */
 static int ds_dump_files(struct ds_dump *dump)
 {
-	return ds_chardev_for_each(ds_dump_file, dump);
+	return ds_chardev_for_each(dump->cb->args[0], ds_dump_file, dump);
 }
 
 /* ---- counters ---- */

@@ -57,7 +57,7 @@ int ds_dump_rdm_listeners(struct ds_dump *dump);
 int ds_dump_rdm_peers(struct ds_dump *dump);
 int ds_dump_rdm_stats(struct ds_dump *dump);
 
-/* netlink_token.c: its dumps. */
+/* netlink_token_dump.c: its dumps. */
 int ds_dump_tokens(struct ds_dump *dump);
 int ds_dump_token_stats(struct ds_dump *dump);
 int ds_dump_token_params(struct ds_dump *dump);

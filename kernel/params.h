@@ -30,6 +30,7 @@ const char *ds_token_policy_name(void);
 extern struct workqueue_struct *ds_fence_wq;	/* for fences, as many as others ask for */
 extern struct workqueue_struct *ds_wq;		/* for work that sleeps */
 extern struct workqueue_struct *ds_inbox_wq;	/* for messages as they arrive */
+extern struct workqueue_struct *ds_packet_wq;	/* for packets that wait for storage */
 extern struct workqueue_struct *ds_close_wq;	/* for teardowns */
 extern struct workqueue_struct *ds_unpin_wq;	/* for pinned memory, whose owner may hold it up */
 extern struct workqueue_struct *ds_storage_wq;	/* for files behind segments, which may hang */

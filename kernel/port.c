@@ -1,15 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * DS: service ports of user programs.
- *
- * Hosts whose messages wait at a port take turns. When it is full, the host that has most
- * there gives its last message up for another host's: nobody who floods a port keeps
- * others from it.
  */
 #include <linux/err.h>
 #include <linux/kref.h>
-#include <linux/list.h>
-#include <linux/mm.h>
 #include <linux/mutex.h>
 #include <linux/random.h>
 #include <linux/sched/signal.h>
@@ -18,7 +12,9 @@
 #include <linux/wait.h>
 #include <linux/xarray.h>
 #include "conn.h"
+#include "conn_list.h"
 #include "msg.h"
+#include "msg_queue.h"
 #include "port.h"
 #include "stats.h"
 
@@ -26,32 +22,9 @@
 
 static_assert(DS_PORT_MAX_BYTES == DS_MSG_MAX_PAYLOAD);
 
-/**
- * struct ds_port_msg - a message that came
- * @link: in ds_port.unused or ds_port.turns, or in @more of its host's first message
- * @more: of a host's first message: those behind it
- * @count: likewise: how many of the host wait
- * @conn: where it came from; a reference is held
- * @seq: of the request
- * @want_reply: it is a request
- * @length: bytes of @data
- * @data: payload
- */
-struct ds_port_msg {
-	struct list_head	link;
-	struct list_head	more;
-	u32			count;
-	struct ds_conn		*conn;
-	u64			seq;
-	bool			want_reply;
-	u32			length;
-	u8			data[DS_PORT_MAX_BYTES];
-};
-
-/* A request that was received, to be answered by its cookie. A reference to @conn is held. */
+/* A request that was received, to be answered by its cookie. */
 struct ds_port_request {
-	struct ds_conn		*conn;
-	u64			seq;
+	struct ds_msg_from	from;
 	u64			cookie;
 };
 
@@ -59,168 +32,46 @@ struct ds_port_request {
  * struct ds_port - a service that a user program has bound
  * @ref: one for the handle, one for each ioctl at work
  * @service: its number
- * @msgs: room for all that may wait, charged to who has bound: others decide how much comes,
- *	and the inbox that brings it must not wait for his memory
  * @wait: those who wait for a message
  * @lock: protects all below; nothing of the caller's is touched under it
- * @unused: of @msgs; those in no list are being received
- * @turns: of each host whose messages are not yet received the first one; whose turn it is
- *	comes first
+ * @queue: messages that are not yet received; its room is charged to who has bound
  * @pending: requests received and not answered, by the low half of their cookie
  * @closed: nothing may be queued or made pending any more
  */
 struct ds_port {
 	struct kref		ref;
 	u16			service;
-	struct ds_port_msg	*msgs;
 	wait_queue_head_t	wait;
 	struct mutex		lock;		/* see above */
-	struct list_head	unused;
-	struct list_head	turns;
+	struct ds_msg_queue	queue;
 	struct xarray		pending;
 	bool			closed;
 };
 
-/* ---- Messages ---- */
-
-/*
- * End a message that no program will answer. A host that sends requests and takes no
- * answers would have us wait for each: the first such wait is the last.
- */
-static void ds_port_refuse(struct ds_port *port, struct ds_conn *conn, u64 seq, int status)
-{
-	if (ds_msg_respond(conn, port->service, seq, status, NULL, 0) == -ETIMEDOUT)
-		ds_conn_close(conn, "the other host takes no answers");
-}
-
 /* A request that was received, and that nobody will answer. */
 static void ds_port_reset(struct ds_port *port, struct ds_port_request *request)
 {
-	ds_port_refuse(port, request->conn, request->seq, -ECONNRESET);
-	ds_conn_put(request->conn);
+	ds_msg_finish(&request->from, port->service, -ECONNRESET, NULL, 0);
 	kfree(request);
-}
-
-/* End a message that was not received. Its connection's reference goes with it. */
-static void ds_port_return(struct ds_port *port, struct ds_conn *conn, u64 seq, bool want_reply,
-			   int status)
-{
-	if (want_reply)
-		ds_port_refuse(port, conn, seq, status);
-	ds_conn_put(conn);
-}
-
-/* ---- Turns ---- */
-
-/* The first message of the host behind @conn, or NULL. */
-static struct ds_port_msg *ds_port_first(struct ds_port *port, const struct ds_conn *conn)
-{
-	struct ds_port_msg *m;
-
-	list_for_each_entry(m, &port->turns, link) {
-		if (m->conn->hs.peer.node == conn->hs.peer.node)
-			return m;
-	}
-	return NULL;
-}
-
-/* Behind the other messages of its host, of which @first is the first, if there are any. */
-static void ds_port_append(struct ds_port *port, struct ds_port_msg *first, struct ds_port_msg *m)
-{
-	if (first) {
-		list_add_tail(&m->link, &first->more);
-		first->count++;
-	} else {
-		INIT_LIST_HEAD(&m->more);
-		m->count = 1;
-		list_add_tail(&m->link, &port->turns);
-	}
-}
-
-/* Before them, and it is its host's turn. */
-static void ds_port_prepend(struct ds_port *port, struct ds_port_msg *first, struct ds_port_msg *m)
-{
-	INIT_LIST_HEAD(&m->more);
-	m->count = 1;
-	if (first) {
-		list_splice(&first->more, &m->more);
-		list_move(&first->link, &m->more);
-		m->count += first->count;
-	}
-	list_add(&m->link, &port->turns);
-}
-
-/* Take a first message out. Its host has its next turn when all others had theirs. */
-static void ds_port_remove(struct ds_port *port, struct ds_port_msg *m)
-{
-	struct ds_port_msg *next = list_first_entry_or_null(&m->more, struct ds_port_msg, link);
-
-	list_del(&m->link);
-	if (!next)
-		return;
-	list_move_tail(&next->link, &port->turns);
-	INIT_LIST_HEAD(&next->more);
-	list_splice(&m->more, &next->more);
-	next->count = m->count - 1;
-}
-
-/*
- * Take out the last message of the host that has most, for one of a host that has @count.
- * NULL if it would have fewer then: it would do the same to the other.
- */
-static struct ds_port_msg *ds_port_displace(struct ds_port *port, u32 count)
-{
-	struct ds_port_msg *most = NULL, *m;
-
-	list_for_each_entry(m, &port->turns, link) {
-		if (!most || m->count > most->count)
-			most = m;
-	}
-	if (!most || most->count <= count + 1)
-		return NULL;
-	most->count--;
-	m = list_last_entry(&most->more, struct ds_port_msg, link);
-	list_del(&m->link);
-	return m;
 }
 
 /* The handler of ds_msg_bind(). */
 static int ds_port_arrived(void *ctx, const struct ds_msg *msg, void *reply, u32 *reply_length)
 {
-	struct ds_port_msg *first, *m;
-	struct ds_conn *conn = NULL;
 	struct ds_port *port = ctx;
-	bool want_reply;
-	u64 seq;
+	struct ds_msg_from gone;
+	int err;
 
 	*reply_length = 0;
 	mutex_lock(&port->lock);
-	first = ds_port_first(port, msg->conn);
-	m = list_first_entry_or_null(&port->unused, struct ds_port_msg, link);
-	if (m) {
-		list_del(&m->link);
-	} else {
-		m = ds_port_displace(port, first ? first->count : 0);
-		if (!m) {
-			mutex_unlock(&port->lock);
-			return -EBUSY;
-		}
-		conn = m->conn;
-		seq = m->seq;
-		want_reply = m->want_reply;
-	}
-	ds_conn_get(msg->conn);
-	m->conn = msg->conn;
-	m->seq = msg->seq;
-	m->want_reply = msg->want_reply;
-	m->length = msg->length;
-	memcpy(m->data, msg->data, msg->length);
-	ds_port_append(port, first, m);
+	err = ds_msg_queue_add(&port->queue, msg, &gone);
 	mutex_unlock(&port->lock);
+	if (err)
+		return err;
 	wake_up(&port->wait);
-	if (conn) {
-		ds_stat_inc(conn->stats, DS_STAT_MSGS_REFUSED);
-		ds_port_return(port, conn, seq, want_reply, -EBUSY);
+	if (gone.conn) {
+		ds_stat_inc(gone.conn->stats, DS_STAT_MSGS_REFUSED);
+		ds_msg_finish(&gone, port->service, -EBUSY, NULL, 0);
 	}
 	return msg->want_reply ? DS_MSG_REPLY_LATER : 0;
 }
@@ -233,7 +84,7 @@ static void ds_port_release(struct kref *ref)
 
 	mutex_destroy(&port->lock);
 	xa_destroy(&port->pending);
-	kvfree(port->msgs);
+	ds_msg_queue_destroy(&port->queue);
 	kfree(port);
 }
 
@@ -250,15 +101,11 @@ void ds_port_put(struct ds_port *port)
 static struct ds_port *ds_port_new(u16 service, u32 queue)
 {
 	struct ds_port *port;
-	u32 i;
 
 	port = kzalloc(sizeof(*port), GFP_KERNEL_ACCOUNT);
 	if (!port)
 		return NULL;
-	/* Not a reason to kill processes, as with buffers. */
-	port->msgs = kvcalloc(queue, sizeof(*port->msgs),
-			      GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN);
-	if (!port->msgs) {
+	if (ds_msg_queue_init(&port->queue, queue)) {
 		kfree(port);
 		return NULL;
 	}
@@ -266,10 +113,6 @@ static struct ds_port *ds_port_new(u16 service, u32 queue)
 	port->service = service;
 	init_waitqueue_head(&port->wait);
 	mutex_init(&port->lock);
-	INIT_LIST_HEAD(&port->unused);
-	INIT_LIST_HEAD(&port->turns);
-	for (i = 0; i < queue; i++)
-		list_add_tail(&port->msgs[i].link, &port->unused);
 	xa_init_flags(&port->pending, XA_FLAGS_ALLOC1);
 	return port;
 }
@@ -296,7 +139,7 @@ struct ds_port *ds_port_bind(u32 service, u32 queue)
 void ds_port_close(struct ds_port *port)
 {
 	struct ds_port_request *request;
-	struct ds_port_msg *m;
+	struct ds_queued *m;
 	unsigned long id;
 
 	ds_msg_unbind(port->service);
@@ -307,9 +150,9 @@ void ds_port_close(struct ds_port *port)
 	wake_up_all(&port->wait);
 
 	/* Nothing is added any more, nor taken out by others. */
-	while ((m = list_first_entry_or_null(&port->turns, struct ds_port_msg, link))) {
-		ds_port_remove(port, m);
-		ds_port_return(port, m->conn, m->seq, m->want_reply, -ECONNREFUSED);
+	while ((m = ds_msg_queue_first(&port->queue))) {
+		ds_msg_queue_take(&port->queue, m);
+		ds_msg_finish(&m->from, port->service, -ECONNREFUSED, NULL, 0);
 	}
 	xa_for_each(&port->pending, id, request) {
 		xa_erase(&port->pending, id);
@@ -322,17 +165,17 @@ void ds_port_close(struct ds_port *port)
 
 static bool ds_port_ready(struct ds_port *port)
 {
-	return !list_empty(&port->turns) || READ_ONCE(port->closed);
+	return ds_msg_queue_first(&port->queue) || READ_ONCE(port->closed);
 }
 
 /* The first message, if it has at most *@length bytes, which is set to its length. */
-static struct ds_port_msg *ds_port_take(struct ds_port *port, u32 *length)
+static struct ds_queued *ds_port_take(struct ds_port *port, u32 *length)
 {
 	u32 room = *length;
-	struct ds_port_msg *m;
+	struct ds_queued *m;
 
 	mutex_lock(&port->lock);
-	m = list_first_entry_or_null(&port->turns, struct ds_port_msg, link);
+	m = ds_msg_queue_first(&port->queue);
 	if (port->closed) {
 		m = ERR_PTR(-ESTALE);
 	} else if (!m) {
@@ -342,38 +185,38 @@ static struct ds_port_msg *ds_port_take(struct ds_port *port, u32 *length)
 		if (m->length > room)
 			m = ERR_PTR(-EMSGSIZE);
 		else
-			ds_port_remove(port, m);
+			ds_msg_queue_take(&port->queue, m);
 	}
 	mutex_unlock(&port->lock);
 	return m;
 }
 
 /* A message was received, and there is room for another. */
-static void ds_port_free(struct ds_port *port, struct ds_port_msg *m)
+static void ds_port_free(struct ds_port *port, struct ds_queued *m)
 {
 	mutex_lock(&port->lock);
-	list_add(&m->link, &port->unused);
+	ds_msg_queue_free(&port->queue, m);
 	mutex_unlock(&port->lock);
 }
 
 /* Put back what its receiver could not take, as first. */
-static void ds_port_untake(struct ds_port *port, struct ds_port_msg *m)
+static void ds_port_untake(struct ds_port *port, struct ds_queued *m)
 {
 	bool closed;
 
 	mutex_lock(&port->lock);
 	closed = port->closed;
 	if (!closed)
-		ds_port_prepend(port, ds_port_first(port, m->conn), m);
+		ds_msg_queue_untake(&port->queue, m);
 	mutex_unlock(&port->lock);
 	if (closed)
-		ds_port_return(port, m->conn, m->seq, m->want_reply, -ECONNREFUSED);
+		ds_msg_finish(&m->from, port->service, -ECONNREFUSED, NULL, 0);
 	else
 		wake_up(&port->wait);
 }
 
 /* Let a request wait for its answer; its connection's reference goes with it. */
-static int ds_port_expect(struct ds_port *port, const struct ds_port_msg *m, u64 *cookie)
+static int ds_port_expect(struct ds_port *port, const struct ds_msg_from *from, u64 *cookie)
 {
 	struct ds_port_request *request;
 	u32 id;
@@ -382,8 +225,7 @@ static int ds_port_expect(struct ds_port *port, const struct ds_port_msg *m, u64
 	request = kmalloc(sizeof(*request), GFP_KERNEL_ACCOUNT);
 	if (!request)
 		return -ENOMEM;
-	request->conn = m->conn;
-	request->seq = m->seq;
+	request->from = *from;
 	mutex_lock(&port->lock);
 	if (port->closed)
 		err = -ESTALE;
@@ -433,7 +275,7 @@ int ds_port_recv(struct ds_port *port, struct ds_ioc_msg_recv *arg)
 {
 	long left = msecs_to_jiffies(arg->timeout_ms);
 	u32 length = arg->data_size;
-	struct ds_port_msg *m;
+	struct ds_queued *m;
 	int err;
 
 	/* Another receiver may be faster, then the wait goes on. */
@@ -450,18 +292,18 @@ int ds_port_recv(struct ds_port *port, struct ds_ioc_msg_recv *arg)
 	}
 
 	arg->out_length = length;
-	arg->out_node = m->conn->hs.peer.node;
-	arg->out_want_reply = m->want_reply;
+	arg->out_node = m->from.conn->hs.peer.node;
+	arg->out_want_reply = m->from.want_reply;
 	if (copy_to_user(u64_to_user_ptr(arg->data), m->data, length))
 		err = -EFAULT;
-	else if (m->want_reply)
-		err = ds_port_expect(port, m, &arg->out_cookie);
+	else if (m->from.want_reply)
+		err = ds_port_expect(port, &m->from, &arg->out_cookie);
 	if (err) {
 		ds_port_untake(port, m);
 		return err;
 	}
 	if (!arg->out_want_reply)
-		ds_conn_put(m->conn);
+		ds_conn_put(m->from.conn);
 	ds_port_free(port, m);
 	return 0;
 }
@@ -501,9 +343,9 @@ int ds_port_reply(struct ds_port *port, const struct ds_ioc_msg_reply *arg)
 		err = -ENOENT;
 		goto free;
 	}
-	err = ds_msg_respond(request->conn, port->service, request->seq, arg->status, data,
-			     arg->length);
-	ds_conn_put(request->conn);
+	err = ds_msg_respond(request->from.conn, port->service, request->from.seq, arg->status,
+			     data, arg->length);
+	ds_conn_put(request->from.conn);
 	kfree(request);
 free:
 	kfree(data);
@@ -529,8 +371,8 @@ static int ds_port_request(struct ds_conn *conn, const void *data, struct ds_ioc
 	if (!reply)
 		return -ENOMEM;
 
-	err = ds_msg_request(conn, arg->service, data, arg->length, reply, &length, &status,
-			     arg->timeout_ms ?: DS_PORT_DEFAULT_MS, &outcome);
+	err = ds_msg_user_request(conn, arg->service, data, arg->length, reply, &length,
+				  &status, arg->timeout_ms ?: DS_PORT_DEFAULT_MS, &outcome);
 	arg->out_outcome = outcome;
 	if (err && err != -EMSGSIZE)
 		goto free;
@@ -576,8 +418,8 @@ int ds_port_send(struct ds_ioc_msg_send *arg)
 		goto free;
 	}
 	if (one_way) {
-		err = ds_msg_one_way(conn, arg->service, data, arg->length,
-				     arg->timeout_ms ?: DS_PORT_DEFAULT_MS);
+		err = ds_msg_user_one_way(conn, arg->service, data, arg->length,
+					  arg->timeout_ms ?: DS_PORT_DEFAULT_MS);
 		/* Nobody tells whether a message that was sent has come. */
 		arg->out_outcome = err ? DS_NOT_EXECUTED : DS_UNKNOWN;
 	} else {

@@ -28,6 +28,7 @@
 #include "attach.h"
 #include "client.h"
 #include "conn.h"
+#include "conn_list.h"
 #include "domain.h"
 #include "fence.h"
 #include "fenced.h"
@@ -105,8 +106,8 @@ static int ds_fence_ask_server(struct ds_space *space, u32 server, struct ds_fen
 	if (IS_ERR_OR_NULL(conn))
 		return PTR_ERR_OR_ZERO(conn);
 	req->segment = cpu_to_le64(segment);
-	ret = ds_msg_request(conn, DS_SERVICE_FENCE, req, sizeof(*req), NULL, NULL, &status,
-			     left / NSEC_PER_MSEC + 1, NULL);
+	ret = ds_msg_user_request(conn, DS_SERVICE_FENCE, req, sizeof(*req), NULL, NULL, &status,
+				  left / NSEC_PER_MSEC + 1, NULL);
 	ds_conn_put(conn);
 	return ret ?: ds_fence_error(status);
 }

@@ -13,6 +13,7 @@
 #include <uapi/ds/ioctl.h>
 #include <uapi/ds/netlink.h>
 #include "netlink.h"
+#include "packet_msg.h"
 #include "pool.h"
 #include "rdm_space.h"
 #include "segment.h"
@@ -26,6 +27,7 @@ static void ds_rdm_space_release(struct kref *ref)
 
 	WARN_ON_ONCE(!space->dead);
 	memzero_explicit(&space->core.attr, sizeof(space->core.attr));
+	ds_packet_queue_free(space->queue);
 	kfree_rcu(space, rcu);
 }
 
@@ -74,6 +76,7 @@ static struct ds_rdm_space *ds_rdm_space_make(const struct ds_rdm_space_attr *at
 	mutex_init(&space->lock);
 	space->id = attr->id;
 	space->seg = seg;
+	space->dom = seg->dom;
 	space->core.attr = attr->core;
 	err = ds_rdm_space_check(space, extack);
 	if (err)
@@ -89,8 +92,15 @@ static struct ds_rdm_space *ds_rdm_space_make(const struct ds_rdm_space_attr *at
 	memzero_explicit(&core, sizeof(core));
 	if (err)
 		goto err_pool;
+	if (seg->attr.backing)
+		space->queue = ds_packet_queue_create(space);
+	err = PTR_ERR_OR_ZERO(space->queue);
+	if (err)
+		goto err_core;
 	return space;
 
+err_core:
+	ds_packet_space_exit(&space->core);
 err_pool:
 	if (!IS_ERR(space->pool))
 		ds_pool_destroy(space->pool);
@@ -111,6 +121,7 @@ static void ds_rdm_space_kill(struct ds_rdm_space *space)
 	mutex_lock(&space->lock);
 	ds_packet_space_exit(&space->core);
 	mutex_unlock(&space->lock);
+	ds_packet_queue_close(space->queue);
 	ds_pool_destroy(space->pool);
 	kref_put(&space->ref, ds_rdm_space_release);
 	ds_segment_unserve(seg);
@@ -173,18 +184,7 @@ int ds_rdm_space_del(u32 id, struct netlink_ext_ack *extack)
 	return space ? 0 : -ENOENT;
 }
 
-/* Lock a space whose reference is the caller's; NULL: it is dead. */
-static struct ds_rdm_space *ds_rdm_space_lock(struct ds_rdm_space *space)
-{
-	mutex_lock(&space->lock);
-	if (!READ_ONCE(space->dead))
-		return space;
-	mutex_unlock(&space->lock);
-	kref_put(&space->ref, ds_rdm_space_release);
-	return NULL;
-}
-
-struct ds_rdm_space *ds_rdm_space_enter(u32 id)
+struct ds_rdm_space *ds_rdm_space_find(u32 id)
 {
 	struct ds_rdm_space *space;
 
@@ -193,13 +193,42 @@ struct ds_rdm_space *ds_rdm_space_enter(u32 id)
 	if (space && !kref_get_unless_zero(&space->ref))
 		space = NULL;
 	rcu_read_unlock();
-	return space ? ds_rdm_space_lock(space) : NULL;
+	return space;
+}
+
+void ds_rdm_space_put(struct ds_rdm_space *space)
+{
+	kref_put(&space->ref, ds_rdm_space_release);
+}
+
+bool ds_rdm_space_lock(struct ds_rdm_space *space)
+{
+	mutex_lock(&space->lock);
+	if (!READ_ONCE(space->dead))
+		return true;
+	mutex_unlock(&space->lock);
+	return false;
+}
+
+void ds_rdm_space_unlock(struct ds_rdm_space *space)
+{
+	mutex_unlock(&space->lock);
+}
+
+struct ds_rdm_space *ds_rdm_space_enter(u32 id)
+{
+	struct ds_rdm_space *space = ds_rdm_space_find(id);
+
+	if (!space || ds_rdm_space_lock(space))
+		return space;
+	ds_rdm_space_put(space);
+	return NULL;
 }
 
 void ds_rdm_space_leave(struct ds_rdm_space *space)
 {
-	mutex_unlock(&space->lock);
-	kref_put(&space->ref, ds_rdm_space_release);
+	ds_rdm_space_unlock(space);
+	ds_rdm_space_put(space);
 }
 
 int ds_rdm_space_for_each(int (*fn)(struct ds_rdm_space *space, void *ctx), void *ctx)

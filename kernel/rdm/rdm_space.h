@@ -11,6 +11,8 @@
 #include <linux/rcupdate.h>
 #include "packet_space.h"
 
+struct ds_domain;
+struct ds_packet_queue;
 struct ds_pool;
 struct ds_segment;
 struct netlink_ext_ack;
@@ -21,7 +23,9 @@ struct netlink_ext_ack;
  * @rcu: it is found under RCU
  * @id: its number
  * @seg: its memory; a reference is held
- * @pool: that, as packets reach it
+ * @dom: trust domain of that; to compare, as the space may be dead
+ * @pool: its memory, as packets reach it
+ * @queue: where peers' packets wait, as its storage may be slow; NULL: it has no storage
  * @lock: held while a request runs; protects @core
  * @dead: being deleted: @core is gone, or will be
  * @core: see packet_space.h
@@ -31,7 +35,9 @@ struct ds_rdm_space {
 	struct rcu_head		rcu;
 	u32			id;
 	struct ds_segment	*seg;
+	const struct ds_domain	*dom;
 	struct ds_pool		*pool;
+	struct ds_packet_queue	*queue;
 	struct mutex		lock;	/* see above */
 	bool			dead;
 	struct ds_packet_space	core;
@@ -55,13 +61,21 @@ struct ds_rdm_space_attr {
 int ds_rdm_space_add(const struct ds_rdm_space_attr *attr, struct netlink_ext_ack *extack);
 int ds_rdm_space_del(u32 id, struct netlink_ext_ack *extack);
 
+/* The space with a reference, or NULL. It may be dead. */
+struct ds_rdm_space *ds_rdm_space_find(u32 id);
+void ds_rdm_space_put(struct ds_rdm_space *space);
+
 /**
- * ds_rdm_space_enter - begin to work on a space
+ * ds_rdm_space_lock - begin to work on a space
  *
- * Nobody else works on it until ds_rdm_space_leave().
- * Context: process.
- * Return: the space, or NULL
+ * Nobody else works on it until ds_rdm_space_unlock().
+ * Context: process; waits as long as storage does.
+ * Return: false: it is dead
  */
+bool ds_rdm_space_lock(struct ds_rdm_space *space);
+void ds_rdm_space_unlock(struct ds_rdm_space *space);
+
+/* Find and lock it; unlock and put. */
 struct ds_rdm_space *ds_rdm_space_enter(u32 id);
 void ds_rdm_space_leave(struct ds_rdm_space *space);
 

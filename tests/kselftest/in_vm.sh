@@ -52,7 +52,7 @@ keeps_memory() {
 }
 
 # These want a host that was not set up.
-for program in directory netlink_abi netlink_objects netlink_race netlink_tokens failpoints rdm_netlink rdm_wire1 rdm_wire2 rdm_storage; do
+for program in directory netlink_abi netlink_objects netlink_files netlink_race netlink_tokens failpoints rdm_netlink rdm_wire1 rdm_wire2 rdm_storage; do
 	run "./$program"
 done
 
@@ -69,6 +69,7 @@ programs="ioctl_abi handles buffers segments ring submit execute clients ports"
 for program in $programs; do
 	run "./$program"
 done
+run ./rdm_peer
 run ./room
 run ./token_expand
 run ./fail_nth

@@ -5,6 +5,9 @@
  * DS_TEST_REMOTE begins a command that runs a program of this folder there;
  * without them nothing is sent.
  */
+#include <sched.h>
+#include <stdatomic.h>
+#include <sys/syscall.h>
 #include "ds_test.h"
 #include "ds_proc.h"
 #include "ds_ports.h"
@@ -421,24 +424,99 @@ static int ask_the_kernel(int fd)
 	return ds_ioctl(fd, DS_IOC_FENCE, &arg);
 }
 
-/* Neither the connection, which all share, nor what the kernels say to each other. */
-TEST(a_slow_program_holds_up_its_own_senders_only)
+/* Requests to a program that is slow, until all are answered. @user: of him who sends them. */
+static void slow_requests(int fd, void *(*user)(void *p), void (*meanwhile)(int fd))
 {
 	static struct request r[SLOW_REQUESTS];
-	int fd = ds_open();
 
-	server_start("slow");
 	for (size_t i = 0; i < ARRAY_LEN(r); i++) {
 		request(&r[i], fd, "x", 1);
 		r[i].arg.timeout_ms = 30000;
-		ASSERT(!pthread_create(&r[i].thread, NULL, send_until_received, &r[i]));
+		ASSERT(!pthread_create(&r[i].thread, NULL, user, &r[i]));
 	}
-	ds_sleep_ms(1000);
-	EXPECT_OK(ask_the_kernel(fd));
+	if (meanwhile) {
+		ds_sleep_ms(1000);
+		meanwhile(fd);
+	}
 	for (size_t i = 0; i < ARRAY_LEN(r); i++) {
 		pthread_join(r[i].thread, NULL);
 		EXPECT_EQ(0, r[i].error);
 	}
+}
+
+static void the_kernel_answers(int fd)
+{
+	EXPECT_OK(ask_the_kernel(fd));
+}
+
+/* Neither the connection, which all share, nor what the kernels say to each other. */
+TEST(a_slow_program_holds_up_its_own_senders_only)
+{
+	server_start("slow");
+	slow_requests(ds_open(), send_until_received, the_kernel_answers);
+	server_end();
+}
+
+#define USER	12345
+#define USERS	20	/* of a namespace of his */
+
+static void *send_as_one_of_many(void *p)
+{
+	static atomic_int next;
+	int uid = next++ % USERS;
+
+	ASSERT_OK(syscall(SYS_setresuid, uid, uid, uid));	/* of this thread */
+	return send_until_received(p);
+}
+
+/* What a user does who has slow requests from as many users as he can make. */
+static void crowd(int fd, int ready, int go)
+{
+	char c = 0;
+
+	ASSERT_OK(setresuid(USER, USER, USER));
+	ASSERT_OK(unshare(CLONE_NEWUSER));
+	ASSERT(write(ready, &c, 1) == 1 && read(go, &c, 1) == 1);
+	slow_requests(fd, send_as_one_of_many, NULL);
+}
+
+static void map_users(pid_t pid)
+{
+	char path[64], map[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/uid_map", pid);
+	snprintf(map, sizeof(map), "0 100000 %d", USERS);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	ASSERT(fd >= 0 && write(fd, map, strlen(map)) == (ssize_t)strlen(map));
+	close(fd);
+}
+
+TEST(a_user_leaves_others_a_place)
+{
+	int fd = ds_open(), ready[2], go[2], status;
+	struct request r;
+	char c = 0;
+	pid_t pid;
+
+	server_start("slow");
+	ASSERT(!pipe(ready) && !pipe(go));
+	pid = fork();
+	ASSERT(pid >= 0);
+	if (!pid) {
+		crowd(fd, ready[1], go[0]);
+		_exit(ds_test_failed);
+	}
+	ASSERT(read(ready[0], &c, 1) == 1);
+	map_users(pid);
+	ASSERT(write(go[1], &c, 1) == 1);
+	ds_sleep_ms(1000);
+	request(&r, fd, "x", 1);
+	r.arg.service = CONTROL;
+	send_it(&r);
+	EXPECT_EQ(0, r.error);
+	ASSERT(waitpid(pid, &status, 0) == pid);
+	EXPECT_EQ(0, status);
 	server_end();
 }
 

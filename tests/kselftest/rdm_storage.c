@@ -8,23 +8,12 @@
 #include "ds_nl.h"
 #include "ds_nl_host.h"
 #include "ds_packets.h"
+#include "ds_disk.h"
 
 #define HANGS		"delay 30000 1"		/* thrice as long */
 #define WAITED_MS	15000			/* for what waits for storage in vain */
 
 static struct v1_packet p;
-
-/* What is on it does not matter: it may keep nothing. */
-static int disk(void)
-{
-	int file;
-
-	if (access("/dev/nullb0", F_OK) && system("modprobe null_blk"))
-		SKIP("the kernel has no null_blk, a disk for tests");
-	file = open("/dev/nullb0", O_RDWR | O_CLOEXEC);
-	ASSERT(file >= 0);
-	return file;
-}
 
 static int segment_add(int file)
 {

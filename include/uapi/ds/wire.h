@@ -133,7 +133,7 @@ enum ds_msg_type {
  * @DS_SERVICE_SEGMENT: struct ds_seg_req
  * @DS_SERVICE_REVOKE: struct ds_seg_revoke, from the owner to an attacher
  * @DS_SERVICE_FENCE: struct ds_fence_req
- * @DS_SERVICE_PACKET: packets of ds/packet.h, version 2; programs may send to it
+ * @DS_SERVICE_PACKET: packets of ds/packet.h, version 2, for one space; programs may send to it
  */
 enum ds_service {
 	DS_SERVICE_LINK = 0,

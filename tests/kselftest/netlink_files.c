@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The dump of open files: each is in it once, and many are not walked again and again.
+ */
+#include <sys/resource.h>
+#include "ds_test.h"
+#include "ds_nl.h"
+
+#define FEW	2000
+#define MANY	(10 * FEW)
+#define TRIES	3
+
+static int mine;
+
+static void count(void *unused)
+{
+	(void)unused;
+	mine += nl_get(DS_A_PID) == (uint64_t)getpid();
+}
+
+static void open_files(int files)
+{
+	while (files--)
+		ASSERT(open(DS_TEST_DEVICE, O_RDWR | O_CLOEXEC) >= 0);
+}
+
+/* Microseconds of the fastest of a few dumps. */
+static uint64_t dump_us(int files)
+{
+	uint64_t best = ~0ull, us;
+	struct timespec a, b;
+
+	for (int i = 0; i < TRIES; i++) {
+		mine = 0;
+		clock_gettime(CLOCK_MONOTONIC, &a);
+		EXPECT_EQ(0, nl_dump(DS_CMD_FILE_GET, count, NULL, NULL));
+		clock_gettime(CLOCK_MONOTONIC, &b);
+		EXPECT_EQ(files, mine);
+		us = (b.tv_sec - a.tv_sec) * 1000000ll + (b.tv_nsec - a.tv_nsec) / 1000;
+		if (us < best)
+			best = us;
+	}
+	return best;
+}
+
+TEST(ten_times_the_files_take_ten_times_as_long)
+{
+	struct rlimit most = { MANY + 100, MANY + 100 };
+	uint64_t few, many;
+
+	ASSERT_OK(setrlimit(RLIMIT_NOFILE, &most));
+	open_files(FEW);
+	few = dump_us(FEW);
+	open_files(MANY - FEW);
+	many = dump_us(MANY);
+	printf("# %d files: %llu us, %d files: %llu us\n", FEW, (unsigned long long)few, MANY,
+	       (unsigned long long)many);
+	EXPECT(many < 20 * few);
+}
