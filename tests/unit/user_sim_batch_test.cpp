@@ -75,6 +75,59 @@ void a_batch_does_not_wait_for_ever(void **) {
     assert_int_equal(run(trace, options).prefetched, 0);
 }
 
+// Who waits when its object ends came before that: it is served then, where the object is, and
+// makes no new one. Whoever comes afterwards waits for itself.
+void who_waits_for_what_ends_is_served(void **) {
+    RunOptions options = simple();
+    options.set("PREFETCH_BATCH_THRESHOLD", 64);
+    options.set("L2_PAGE_PREFETCH_SIZE", 0);
+    for (Mode mode : {Mode::optimistic, Mode::blocking}) {
+        options.mode = mode;
+        // Both at 2000, one after the other on the link: 501 and 302 ns.
+        RunResult r = run(script({{0, 'r'}, {0, 'w'}, {0, 'f'}}), options);
+        assert_int_equal(r.times.max(), 2000 + 501);
+        assert_int_equal(r.times.min(), 1000 + 302);
+        assert_int_equal(r.waits, 2);
+        assert_int_equal(r.found[3], 2);
+        assert_int_equal(r.pcie.operations, 2);
+        assert_int_equal(r.moved[1], 0);
+        assert_int_equal(r.virtual_ns, 2501);
+        // The timer of the one that ended is that of the other, too, which was asked for at 1000.
+        options.rate = 2;
+        for (auto other : {std::pair(1u, 'r'), {0u, 'r'}}) {
+            r = run(script({{0, 'r'}, {0, 'f'}, other}), options);
+            assert_int_equal(r.times.min(), 500 + 501);
+            assert_int_equal(r.times.max(), 4000 + 501 + 5);
+            assert_int_equal(r.waits, 2);
+            assert_int_equal(r.moved[1], 1);
+        }
+        options.rate = 1;
+    }
+}
+
+// A use of each object waits when it ends, again and again, with the same indices.
+void lives_that_end_in_a_batch(void **) {
+    Trace trace;
+    trace.uniques = 5;
+    for (uint32_t i = 0; i < 7 * 9000; i++)
+        trace.requests.emplace_back(i / 7 % 5, i % 7 == 6   ? Operation::free
+                                               : i % 3 == 0 ? Operation::write
+                                                            : Operation::read);
+    RunOptions options = simple();
+    options.rate = 10;
+    options.set("PREFETCH_BATCH_THRESHOLD", 64);
+    for (Mode mode : {Mode::optimistic, Mode::blocking})
+        for (uint32_t pages : {0, 2}) {
+            options.mode = mode;
+            options.l2 = pages;
+            RunResult r = run(trace, options);
+            assert_conserved(trace, r);
+            // It lives for 600 ns, and a batch begins each 5000.
+            assert_true(r.times.max() < 600 + 501 + 20);
+            assert_true(r.waits > r.accesses * 3 / 4);
+        }
+}
+
 // ---- A queue that is full
 
 RunOptions with_queue(uint64_t queue, uint64_t drop) {
@@ -159,6 +212,8 @@ int main() {
         cmocka_unit_test(a_batch_needs_few_operations),
         cmocka_unit_test(what_is_at_hand_is_written_through),
         cmocka_unit_test(a_batch_does_not_wait_for_ever),
+        cmocka_unit_test(who_waits_for_what_ends_is_served),
+        cmocka_unit_test(lives_that_end_in_a_batch),
         cmocka_unit_test(a_full_queue_is_passed_by),
         cmocka_unit_test(a_small_queue_is_due_sooner),
         cmocka_unit_test(who_has_no_room_is_told_or_dropped),

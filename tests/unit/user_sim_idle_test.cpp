@@ -93,6 +93,38 @@ void a_long_gap_takes_no_time(void **) {
     assert_int_equal(demoted_in(150 * 24 * 3600 * s, 600 * s), 1000);
 }
 
+// All of L1 leaves for 1000 ns, in which other objects are used. Its slots are no longer in use
+// then: as many objects that come later have room, and drive nobody out.
+void who_leaves_has_his_slot_until_then(void **) {
+    RunOptions options = simple();
+    options.policy = "literal-001";
+    options.l2 = 1;
+    options.trace_times = true;
+    options.times.latencies.l2 = Latency::constant(1000);
+    options.set("PROMOTE_TO_L1_THRESHOLD", 1);
+    options.set("DEMOTE_FROM_L1_IDLE_NS", ms);
+    Trace trace;
+    trace.uniques = 48;
+    auto use = [&](uint32_t first, uint64_t from_ns, uint64_t gap_ns) {
+        for (uint32_t i = 0; i < options.l1; i++) {
+            trace.requests.emplace_back(first + i, Operation::read);
+            trace.time_ns.push_back(from_ns + i * gap_ns);
+        }
+    };
+    use(0, 0, 1000);
+    use(16, 200 * ms + 100, 10);  // since the second tick the others leave
+    use(32, 210 * ms, 10'000);
+    use(32, 211 * ms, 10'000);
+
+    RunResult r = run(trace, options);
+    auto counts = events_of(trace, options);
+    assert_conserved(trace, r);
+    assert_int_equal(counts["demote to 2"], 16);
+    assert_int_equal(counts["promote to 1"], 32);
+    assert_int_equal(counts["evict"], 0);
+    assert_int_equal(r.found[1], 16);
+}
+
 // It makes room for one that was idle in L1, and was not too long in L2.
 void who_makes_room_is_no_idler(void **) {
     RunOptions options = idle_after(20'000, 1000 * s);
@@ -140,6 +172,7 @@ int main() {
         cmocka_unit_test(each_tier_has_its_own_time),
         cmocka_unit_test(it_takes_time_to_look_at_many_slots),
         cmocka_unit_test(a_long_gap_takes_no_time),
+        cmocka_unit_test(who_leaves_has_his_slot_until_then),
         cmocka_unit_test(who_makes_room_is_no_idler),
         cmocka_unit_test(who_cannot_rise_is_not_fetched),
     };

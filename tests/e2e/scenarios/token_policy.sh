@@ -5,7 +5,7 @@
 # with what they measure of this host.
 # shellcheck source=tests/e2e/lib.sh
 . /share/lib.sh
-plan 35
+plan 37
 
 reload() { # reload PARAMETER...: of node 1, which uses 32 memory regions of node 2 then
 	bash /share/node.sh unload && insmod /ds/ds.ko "$@" && bash /share/node.sh configure &&
@@ -47,6 +47,10 @@ check "a device that is none has no tokens" fails 4 "no tokens of 'nope'" dsctl 
 check "a share may keep nothing" dsctl -q token set SHARE_MIN=0 --domain 1
 check "and be taken away" dsctl -q token set "SHARE_MAX=$(parameter L1_CAPACITY)" --domain 1
 check "then its domain has none" fails 4 'trust domain 1 has no share' dsctl token set --domain 1
+share_of_nobody() { dsctl token set "$1" --domain 7 2>&1; }
+is "a domain that is not there is taken for one that comes" "$(share_of_nobody SHARE_MIN=5 | grep -v 'is set')" \
+	"dsctl: warning: this host has no trust domain 7: its share is for when it comes"
+is "its share is taken away without a word" "$(share_of_nobody SHARE_MIN=0)" "SHARE_MIN=0 is set"
 check "nor has any other" fails 4 'no trust domain has a share' dsctl token set SHARE_MIN
 check "the default policy has no thresholds" fails 1 'token_policy=literal-001' dsctl token set PROMOTE_TO_L1_THRESHOLD=2
 

@@ -261,6 +261,8 @@ void Engine::end(uint32_t object, uint64_t now) {
         give_up(change_of(token), now);
     if (mailbox_)
         mailbox_->revoked(token);
+    if (batch_)
+        batch_->revoked(token, now);
     if (unsigned tier = tier_of(token); tier < 3)
         log(now, EventLog::Move::free, token, tier, 3);
     tokens_[object] = 0;

@@ -69,6 +69,8 @@ public:
     /// In ns, 0 for now, DS_BATCH_NEVER.
     uint64_t due(uint64_t now) { return ds_batch_due(&held_.batch, now); }
     void flush(uint64_t now);
+    /// The token ends now: who waits for it came before that, and is served where it is.
+    void revoked(uint32_t token, uint64_t now);
     /// Does what leaves go with what left before for the same flush, as it is of the same page?
     bool joins(const ds_cache_move &move);
 
@@ -76,6 +78,7 @@ private:
     struct Waiter : ds_waiter {
         Batch *batch;
         Ask ask;
+        Waiter *before;  // who waits for the same token, and came before; null: nobody
     };
 
     static Batch &of(ds_batch *batch);
@@ -83,6 +86,7 @@ private:
     int install(const ds_batch_item &item);
     void told(Waiter &waiter);
     void serve(const Ask &ask, uint32_t token, uint64_t now);
+    Waiter *&last_of(uint32_t token);
 
     static const ds_batch_ops ops;
 
@@ -96,6 +100,7 @@ private:
     Engine &engine_;
     std::deque<Waiter> waiters_;
     std::vector<Waiter *> free_waiters_;
+    std::vector<Waiter *> last_;  // of those who wait for a token, by its index
     uint64_t now_ = 0;
     uint64_t fetched_ = 0;  // when what was fetched last is at hand
     bool flushing_ = false;
@@ -169,6 +174,7 @@ private:
     bool is_written_to(const Change &change);
     uint64_t copy_again(Change &change, uint64_t now);
     void give_up(uint32_t number, uint64_t now);
+    void leave_slot(const ds_cache_move &move);
     void finish(uint32_t number, uint64_t now);
     void wake(uint32_t waiters, uint64_t now);
     uint32_t spare_change();

@@ -3,6 +3,9 @@
 // under way from the moment of the flush, and what it brings is installed and served when it ends.
 #include <cerrno>
 #include <new>
+#include <ranges>
+#include <utility>
+#include <vector>
 
 #include "sim/engine.hpp"
 
@@ -53,6 +56,7 @@ bool Batch::add(const Ask &ask, uint32_t token, uint64_t now) {
     switch (ds_batch_add(&held_.batch, token, waiter, now)) {
     case -EINPROGRESS:
         free_waiters_.pop_back();
+        waiter->before = std::exchange(last_of(token), waiter);
         return true;
     case -EAGAIN:
     case -ENOSPC:
@@ -62,6 +66,14 @@ bool Batch::add(const Ask &ask, uint32_t token, uint64_t now) {
         serve(ask, token, now);
         return true;
     }
+}
+
+Batch::Waiter *&Batch::last_of(uint32_t token) {
+    uint32_t index = ds_token_index(token);
+
+    if (index >= last_.size())
+        last_.resize(index + DS_TOKEN_PAGE);
+    return last_[index];
 }
 
 // What is written goes where the token is, if need be when it has come there.
@@ -82,6 +94,20 @@ void Batch::flush(uint64_t now) {
     flushing_ = true;
     ds_batch_flush(&held_.batch, now);
     flushing_ = false;
+}
+
+void Batch::revoked(uint32_t token, uint64_t now) {
+    std::vector<Waiter *> waiters;
+
+    for (Waiter *w = std::exchange(last_of(token), nullptr); w; w = w->before) {
+        ds_batch_cancel(&held_.batch, token, w);
+        waiters.push_back(w);
+    }
+    for (Waiter *w : std::views::reverse(waiters)) {
+        engine_.result_.waits++;
+        engine_.serve(w->ask, engine_.touch(token, w->ask.write), now);
+        free_waiters_.push_back(w);
+    }
 }
 
 bool Batch::joins(const ds_cache_move &move) {
@@ -124,9 +150,10 @@ int Batch::install(const ds_batch_item &item) {
 
 // The token is at hand soon. If it comes into L1, then there.
 void Batch::told(Waiter &waiter) {
-    uint32_t token = engine_.token_of(waiter.ask.object);
+    uint32_t token = engine_.tokens_[waiter.ask.object];
     uint32_t change = engine_.change_of(token);
 
+    last_of(token) = waiter.before;  // who came last is told first
     free_waiters_.push_back(&waiter);
     if (change != Engine::none) {
         engine_.wait(waiter.ask, change);

@@ -78,8 +78,9 @@ uint32_t Engine::demote_idle(uint64_t now) {
             ds_change_end(cache, &change.moves, rc);
             continue;
         }
+        // Nobody else gets his slot until he has left.
         if (tier == 1)
-            ds_policy_forget(&cache->policy, l1_slot);
+            ds_policy_pin(&cache->policy, l1_slot, true);
         start(number, now);
         change.idle = true;
         demoted++;
@@ -209,6 +210,14 @@ void Engine::give_up(uint32_t number, uint64_t now) {
         free_changes_.push_back(number);
 }
 
+// Whoever was idle in L1 has left his slot, or stays there.
+void Engine::leave_slot(const ds_cache_move &move) {
+    if (move.ret)
+        ds_policy_pin(&cache_->policy, move.slot, false);
+    else
+        ds_policy_forget(&cache_->policy, move.slot);
+}
+
 // They are no longer on their way.
 void Engine::finish(uint32_t number, uint64_t now) {
     Change &change = changes_[number];
@@ -216,6 +225,8 @@ void Engine::finish(uint32_t number, uint64_t now) {
     for (const ds_cache_move &move : moves_of(change.moves)) {
         bool last = &move == &moves_of(change.moves).back();
         change_of(move.move.token) = none;
+        if (change.idle && move.from == 1)
+            leave_slot(move);
         if (move.ret)
             continue;
         result_.moved.at(move.move.to)++;

@@ -2,6 +2,7 @@
 // The NIC model fitted to a measured curve.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -48,9 +49,12 @@ constexpr double context_miss_ns = 580;
 /// the curve tell what a cache holds: the smaller one is taken for that of contexts, as in csRNA,
 /// which has 50 to 300 contexts and 50,000 translations. No parameter goes beyond
 /// what a NIC can be: the link's rate and the time of one QP are within ten times what was
-/// measured, other times are 1e-3 to 1e9 ns, entries 1 to most_qps. Deterministic. Takes about a
-/// second for 100 points.
-NicFit fit_nic(const std::vector<NicPoint> &points);
+/// measured, other times are 1e-3 to 1e9 ns, entries 1 to most_qps. Deterministic. Takes some
+/// milliseconds a point. @p progress counts up to fit_steps.
+NicFit fit_nic(const std::vector<NicPoint> &points, std::atomic<uint64_t> *progress = nullptr);
+
+/// Of a simplex each, and about as long. The last ones may be fewer, or not counted.
+constexpr uint64_t fit_steps = 60;
 
 /// The largest number of QPs measured with at least @p share of the highest rate.
 uint32_t measured_knee(const std::vector<NicPoint> &points, double share = 0.9);

@@ -107,7 +107,8 @@ const Object token{
                     "If SMALLEST and LARGEST are equal, the parameter cannot be changed: it was "
                     "fixed when the module was loaded, or the policy in use has none. "
                     "SHARE_MIN and SHARE_MAX are of a trust domain, and shown of those that "
-                    "have a share. Changing one needs CAP_NET_ADMIN, and lasts until the "
+                    "have a share. It may be given before its domain comes, and stays when the "
+                    "domain goes. Changing one needs CAP_NET_ADMIN, and lasts until the "
                     "module is unloaded.",
             },
             {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // dsctl token show|stat|set.
+#include <algorithm>
+
 #include "token.hpp"
 #include "units.hpp"
 
@@ -191,6 +193,16 @@ void change_parameter(Kernel &kernel, const std::string &name, uint64_t value, u
     kernel.call(request, "set " + name);
 }
 
+// Its share waits for it; but who mistypes a number should not wait, too.
+void warn_if_absent(Call &call, Kernel &kernel, uint32_t domain) {
+    auto domains = kernel.dump(DS_CMD_DOMAIN_GET, "list the trust domains");
+    auto is_it = [&](const nl::Message &m) { return m.get_or(attr::domain, 0) == domain; };
+
+    if (std::ranges::none_of(domains, is_it))
+        call.out.warn(
+            format("this host has no trust domain %u: its share is for when it comes", domain));
+}
+
 Error no_parameter(const std::string &name, uint32_t domain) {
     if (domain || is_of_domain(name))
         return Error(Exit::not_found, "DS-TOK-004",
@@ -280,6 +292,8 @@ Exit token_set(Call &call) {
     // A share that was taken away is not shown any more.
     if (rows.empty() && !value)
         throw no_parameter(only, domain);
+    if (value && domain && !rows.empty())
+        warn_if_absent(call, kernel, domain);
     if (value)
         call.out.done(call.text("NAME=VALUE") + " is set");
     else
