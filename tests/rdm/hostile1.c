@@ -438,12 +438,25 @@ static void ethernet(void)
 
 /* ---- */
 
+/* A frame may be lost, and after a flood answers to it may still be under way. */
+static bool allocate_area(void)
+{
+	size_t length;
+
+	for (int tries = 0; tries < 50; tries++) {
+		raw_headers(raw, frame, w1_request(frame, h->space, W1_ALLOC, 0, AREA, NULL, 0));
+		send_frame(W1_DATA);
+		while ((length = raw_receive(raw, reply, PATIENCE_MS / 50)))
+			if (length >= W1_DATA && reply[W1_OPCODE] == W1_REPLY_ALLOC)
+				return true;
+	}
+	return false;
+}
+
 static void make_area(void)
 {
 	begin();
-	raw_headers(raw, frame, w1_request(frame, h->space, W1_ALLOC, 0, AREA, NULL, 0));
-	send_frame(W1_DATA);
-	if (!raw_receive(raw, reply, PATIENCE_MS) || reply[W1_OPCODE] != W1_REPLY_ALLOC)
+	if (!allocate_area())
 		raw_die("version 1 cannot allocate %d bytes", AREA);
 	counter = w1_get64(reply + W1_COUNTER);
 	area = w1_get64(reply + W1_ADDRESS);
