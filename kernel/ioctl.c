@@ -359,7 +359,7 @@ static const struct ds_ioctl ds_ioctls[] = {
 		 ds_ioctl_seg_create, ds_undo_seg_create),
 	DS_IOCTL(DS_IOC_RING_CREATE, struct ds_ioc_ring_create, out_mmap_length,
 		 ds_ioctl_ring_create, ds_undo_ring_create),
-	DS_IOCTL(DS_IOC_SUBMIT, struct ds_ioc_submit, reserved, ds_file_submit, NULL),
+	DS_IOCTL(DS_IOC_SUBMIT, struct ds_ioc_submit, patience_ms, ds_file_submit, NULL),
 	DS_IOCTL(DS_IOC_SERVICE_BIND, struct ds_ioc_service_bind, reserved,
 		 ds_ioctl_service_bind, ds_undo_service_bind),
 	DS_IOCTL(DS_IOC_MSG_SEND, struct ds_ioc_msg_send, out_outcome,

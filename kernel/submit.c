@@ -199,7 +199,13 @@ static int ds_submit_async(struct ds_file *file, struct ds_op_arg *args,
 static int ds_submit_sync(struct ds_file *file, struct ds_op_arg *args, struct ds_cqe *cqes,
 			  struct ds_ioc_submit *arg)
 {
-	u64 wait_ns = (u64)(arg->timeout_ms ?: DS_SUBMIT_DEFAULT_MS) * NSEC_PER_MSEC;
+	u32 timeout_ms = arg->timeout_ms ?: DS_SUBMIT_DEFAULT_MS;
+	u64 now = ktime_get_ns();
+	struct ds_op_waits waits = {
+		.deadline = now + (u64)timeout_ms * NSEC_PER_MSEC,
+		.patience = now + (u64)arg->patience_ms * NSEC_PER_MSEC,
+	};
+	struct ds_file_ring *ring;
 	struct ds_cqe __user *to = u64_to_user_ptr(arg->cqes);
 	size_t bytes = arg->nr_ops * sizeof(*cqes);
 	int err;
@@ -209,10 +215,16 @@ static int ds_submit_sync(struct ds_file *file, struct ds_op_arg *args, struct d
 		return -EFAULT;
 
 	mutex_lock(&file->lock);
-	ds_submit_resolve(file, args, arg->nr_ops);
+	ring = file->ring;
+	if (ring || !arg->patience_ms)
+		ds_submit_resolve(file, args, arg->nr_ops);
 	mutex_unlock(&file->lock);
+	if (arg->patience_ms && !ring)
+		return -EINVAL;
+	if (arg->patience_ms && arg->patience_ms <= timeout_ms)
+		waits.ring = ring;
 
-	err = ds_ops_run(args, arg->nr_ops, ktime_get_ns() + wait_ns, cqes);
+	err = ds_ops_run(args, arg->nr_ops, &waits, cqes);
 	ds_submit_release(args, arg->nr_ops);
 	if (err)
 		return err;
@@ -238,7 +250,7 @@ int ds_file_submit(struct ds_file *file, void *p)
 	arg->out_accepted = 0;
 	if (arg->flags & ~DS_SUBMIT_ASYNC)
 		return -EOPNOTSUPP;
-	if (arg->reserved || !arg->nr_ops || (async && (arg->cqes || arg->timeout_ms)))
+	if (!arg->nr_ops || (async && (arg->cqes || arg->timeout_ms || arg->patience_ms)))
 		return -EINVAL;
 	if (arg->nr_ops > DS_MAX_OPS)
 		return -E2BIG;

@@ -9,6 +9,7 @@
 #include "attach.h"
 #include "conn.h"
 #include "request.h"
+#include "ring.h"
 #include "verbs.h"
 
 #define DS_JOIN_WRS	128	/* work requests that joined chains have at most */
@@ -16,10 +17,10 @@
 /* What ds_ops_run() and the completions share; outlives a caller that gives up. */
 struct ds_batch {
 	struct kref		ref;
-	spinlock_t		lock;		/* @left and @cqes */
+	spinlock_t		lock;		/* all below but @finished */
 	struct completion	finished;
-	u32			count;
-	u32			left;
+	u32			left;		/* have not ended */
+	struct ds_file_ring	*ring;		/* where they end when nobody waits any more */
 	struct ds_cqe		cqes[];
 };
 
@@ -31,13 +32,18 @@ static void ds_batch_release(struct kref *ref)
 static void ds_batch_done(void *ctx, u32 index, const struct ds_cqe *cqe)
 {
 	struct ds_batch *batch = ctx;
+	struct ds_file_ring *ring;
 	bool last;
 
 	spin_lock_bh(&batch->lock);
-	batch->cqes[index] = *cqe;
+	ring = batch->ring;
+	if (!ring)
+		batch->cqes[index] = *cqe;
 	last = !--batch->left;
 	spin_unlock_bh(&batch->lock);
-	if (last)
+	if (ring)
+		ds_ring_complete(ring, index, cqe);
+	else if (last)
 		complete(&batch->finished);
 	kref_put(&batch->ref, ds_batch_release);
 }
@@ -61,11 +67,10 @@ static struct ds_batch *ds_batch_alloc(const struct ds_op_arg *args, u32 count)
 	kref_init(&batch->ref);
 	spin_lock_init(&batch->lock);
 	init_completion(&batch->finished);
-	batch->count = count;
 	batch->left = count;
 	for (i = 0; i < count; i++) {
 		batch->cqes[i].user_data = args[i].op.user_data;
-		batch->cqes[i].status = -ETIMEDOUT;
+		batch->cqes[i].status = -EINPROGRESS;
 		batch->cqes[i].outcome = DS_UNKNOWN;
 		kref_get(&batch->ref);
 	}
@@ -219,11 +224,37 @@ static void ds_batch_post(struct ds_joins *j, u32 count)
 	ds_joins_flush(j);
 }
 
-static int ds_batch_wait(struct ds_batch *batch, struct ds_qp *qp, u64 deadline)
+/* As wait_for_completion_killable_timeout(). */
+static long ds_batch_sleep(struct ds_batch *batch, u64 until)
+{
+	s64 left = until - ktime_get_ns();
+
+	return wait_for_completion_killable_timeout(&batch->finished,
+						    left > 0 ? nsecs_to_jiffies(left) + 1 : 0);
+}
+
+/* What has not ended ends in the ring from here on, and @cqes stay as they are; if it has room. */
+static bool ds_batch_leave(struct ds_batch *batch, struct ds_file_ring *ring)
+{
+	bool fits;
+	u32 room;
+
+	spin_lock_bh(&batch->lock);
+	room = ds_ring_reserve(ring, batch->left);
+	fits = room == batch->left;
+	if (fits)
+		batch->ring = ring;
+	spin_unlock_bh(&batch->lock);
+	if (!fits)
+		ds_ring_unreserve(ring, room);
+	return fits;
+}
+
+static int ds_batch_wait(struct ds_batch *batch, struct ds_qp *qp,
+			 const struct ds_op_waits *waits)
 {
 	u64 start = ktime_get_ns();
 	long ret;
-	s64 left;
 
 	if (qp)
 		ds_qp_poll(qp, &batch->finished);
@@ -232,15 +263,31 @@ static int ds_batch_wait(struct ds_batch *batch, struct ds_qp *qp, u64 deadline)
 			ds_qp_rtt(qp, ktime_get_ns() - start);
 		return 0;
 	}
-	left = deadline - ktime_get_ns();
-	ret = wait_for_completion_killable_timeout(&batch->finished,
-						   left > 0 ? nsecs_to_jiffies(left) + 1 : 0);
+	ret = ds_batch_sleep(batch, waits->ring ? waits->patience : waits->deadline);
+	if (!ret && waits->ring && !ds_batch_leave(batch, waits->ring))
+		ret = ds_batch_sleep(batch, waits->deadline);
 	if (ret > 0 && qp)
 		ds_qp_rtt(qp, ktime_get_ns() - start);
 	return ret < 0 ? -EINTR : 0;
 }
 
-int ds_ops_run(const struct ds_op_arg *args, u32 count, u64 deadline, struct ds_cqe *cqes)
+static void ds_batch_report(struct ds_batch *batch, u32 count, struct ds_cqe *cqes)
+{
+	bool all;
+	u32 i;
+
+	spin_lock_bh(&batch->lock);
+	memcpy(cqes, batch->cqes, count * sizeof(*cqes));
+	all = !batch->left || batch->ring;
+	spin_unlock_bh(&batch->lock);
+	for (i = 0; !all && i < count; i++) {
+		if (cqes[i].status == -EINPROGRESS)
+			cqes[i].status = -ETIMEDOUT;
+	}
+}
+
+int ds_ops_run(const struct ds_op_arg *args, u32 count, const struct ds_op_waits *waits,
+	       struct ds_cqe *cqes)
 {
 	struct ds_joins *j;
 	struct ds_batch *batch;
@@ -253,17 +300,15 @@ int ds_ops_run(const struct ds_op_arg *args, u32 count, u64 deadline, struct ds_
 	if (!batch)
 		goto free_joins;
 	j->args = args;
-	j->deadline = deadline;
+	j->deadline = waits->ring ? waits->patience : waits->deadline;
 	j->batch = batch;
 	j->conn = NULL;
 	j->qp = NULL;
 	j->used = 0;
 
 	ds_batch_post(j, count);
-	ret = ds_batch_wait(batch, j->qp, deadline);
-	spin_lock_bh(&batch->lock);
-	memcpy(cqes, batch->cqes, count * sizeof(*cqes));
-	spin_unlock_bh(&batch->lock);
+	ret = ds_batch_wait(batch, j->qp, waits);
+	ds_batch_report(batch, count, cqes);
 	if (j->conn)
 		ds_conn_put(j->conn);
 	kref_put(&batch->ref, ds_batch_release);

@@ -12,6 +12,7 @@
 
 struct ds_buffer;
 struct ds_client;
+struct ds_file_ring;
 struct ds_space;
 
 #define DS_MAX_OPS		1024		/* of one submit */
@@ -63,13 +64,26 @@ u32 ds_ops_start(const struct ds_op_arg *args, u32 count, u64 deadline,
 		 ds_op_done done, void *ctx);
 
 /**
- * ds_ops_run - run whole chains of operations and wait until they have ended
+ * struct ds_op_waits - how long operations are waited for
  * @deadline: ktime ns; what has not ended by then is -ETIMEDOUT, DS_UNKNOWN
+ * @patience: ktime ns; what is under way then is -EINPROGRESS, DS_UNKNOWN, and ends in
+ *	@ring, if there is room for it
+ * @ring: open during ds_ops_run(); NULL: there is no @patience
+ */
+struct ds_op_waits {
+	u64			deadline;
+	u64			patience;
+	struct ds_file_ring	*ring;
+};
+
+/**
+ * ds_ops_run - run whole chains of operations and wait until they have ended
  * @cqes: filled for each operation, in order
  *
  * Polls for a short while before it sleeps. Context: process; killable.
  * Return: 0, or -EINTR: a fatal signal came, @cqes is as at the deadline
  */
-int ds_ops_run(const struct ds_op_arg *args, u32 count, u64 deadline, struct ds_cqe *cqes);
+int ds_ops_run(const struct ds_op_arg *args, u32 count, const struct ds_op_waits *waits,
+	       struct ds_cqe *cqes);
 
 #endif

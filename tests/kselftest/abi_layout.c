@@ -117,7 +117,7 @@ AT(ds_ioc_submit, cqes, 16);
 AT(ds_ioc_submit, nr_ops, 24);
 AT(ds_ioc_submit, timeout_ms, 28);
 AT(ds_ioc_submit, out_accepted, 32);
-AT(ds_ioc_submit, reserved, 36);
+AT(ds_ioc_submit, patience_ms, 36);
 
 SIZE(ds_ioc_service_bind, 24);
 AT(ds_ioc_service_bind, size, 0);

@@ -60,7 +60,7 @@ static const struct call calls[] = {
 	  .error = ENOENT, .known_flags = DS_SEG_USER_MEMORY },
 	{ CALL(DS_IOC_RING_CREATE, ring_create, .entries = 8), RESERVED(ds_ioc_ring_create) },
 	{ CALL(DS_IOC_SUBMIT, submit, .ops = (uintptr_t)&op, .cqes = (uintptr_t)&cqe, .nr_ops = 1),
-	  .known_flags = DS_SUBMIT_ASYNC, RESERVED(ds_ioc_submit) },
+	  .known_flags = DS_SUBMIT_ASYNC },
 	{ CALL(DS_IOC_SERVICE_BIND, service_bind, .service = 0x4d53, .queue = 1),
 	  RESERVED(ds_ioc_service_bind) },
 	{ CALL(DS_IOC_MSG_SEND, msg_send, .node = 65535, .service = 0x4d53),

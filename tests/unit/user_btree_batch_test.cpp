@@ -20,6 +20,8 @@ uint32_t server_of(uint64_t addr) {
     return static_cast<uint32_t>((addr - 0x10000000) >> 24);
 }
 
+constexpr uint64_t lease = 20'000'000;  // ns, of open_tree()
+
 // What the pool itself asks: who has which extent.
 bool is_of_pool(const ds_op &op) {
     return (op.addr & 0xffffff) < 0x10000;
@@ -95,6 +97,93 @@ void no_lock_is_held_while_another_server_is_away(void **) {
     ds_tree_close(t);
 }
 
+constexpr uint64_t second = 1'000'000'000;
+
+bool is_of_silent(const ds_op &op) {
+    return server_of(op.addr) == silent;
+}
+
+// From now on, for @p time. Of the other server's locks it is seen how long they are held.
+void hang(uint64_t time, Locks &locks) {
+    faults->hurry = true;
+    faults->left_under_way = 0;
+    faults->hangs = is_of_silent;
+    faults->goes_on = faults->slept() + time;
+    faults->on_op = [&](const ds_op &op) {
+        if (!is_of_silent(op))
+            locks.see(op);
+        return std::nullopt;
+    };
+}
+
+void go_on() {
+    faults->on_op = nullptr;
+    faults->hurry = false;
+    faults->goes_on = 0;
+}
+
+// It answers after all; until then its operations are under way, and their memory is in use.
+void no_lock_is_held_while_another_server_is_silent(void **) {
+    constexpr size_t count = 200;
+    put(0, 10 * count);
+    ds_tree *t = open_tree(1);
+    std::vector<ds_tree_op> ops = updates(count, 1);
+    assert_int_equal(ds_tree_execute(t, ops.data(), count, 16), 0);  // the cache is warm
+
+    for (uint32_t depth : {16, 4, 0}) {
+        Locks locks;
+        hang(5 * second, locks);
+        ops = updates(count, depth);
+        assert_int_equal(ds_tree_execute(t, ops.data(), count, depth), 0);
+        go_on();
+        assert_true(locks.given_back > count / 4);
+        assert_true(locks.longest <= lease / 4);
+        assert_true(faults->left_under_way > 0);
+        for (const ds_tree_op &op : ops) {
+            uint64_t value;
+            assert_int_equal(ds_tree_get(t, op.key, &value), 0);
+            assert_int_equal(value, depth);
+        }
+        assert_int_equal(check().locked, 0);
+    }
+    ds_tree_close(t);
+}
+
+// The batch ends when its time is over; what is under way does not. Whoever needs that server
+// waits no longer than he has time, who does not need it goes on, and who closes the tree waits.
+void a_server_may_be_silent_for_longer_than_a_batch(void **) {
+    constexpr size_t count = 200;
+    put(0, 10 * count);
+    ds_tree *t = open_tree(1, DS_TREE_CACHE_DEFAULT, 1000);
+    std::vector<ds_tree_op> ops = updates(count, 1);
+    assert_int_equal(ds_tree_execute(t, ops.data(), count, 16), 0);
+    std::vector<bool> here(count);
+    for (size_t i = 0; i < count; i++)
+        here[i] = (leaf_of(ops[i].key) - 0x10000000) >> 24 != silent;
+
+    Locks locks;
+    hang(20 * second, locks);
+    const uint64_t began = faults->slept();
+    ops = updates(count, 2);
+    assert_int_equal(ds_tree_execute(t, ops.data(), count, 16), -ETIMEDOUT);
+    assert_in_range(faults->slept() - began, 1 * second, 12 * second);
+    for (size_t i = 0; i < count; i++)
+        assert_int_equal(ops[i].status, here[i] ? 0 : -ETIMEDOUT);
+    assert_true(locks.longest <= lease / 4);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t value;
+        if (here[i])
+            assert_int_equal(ds_tree_get(t, ops[i].key, &value), 0);
+    }
+    assert_true(faults->slept() < faults->goes_on);
+    ds_tree_close(t);
+    assert_true(faults->slept() >= faults->goes_on);
+    go_on();
+    std::vector<ds_tree_op> again = updates(count, 3);
+    assert_int_equal(ds_tree_execute(tree, again.data(), count, 16), 0);
+    assert_int_equal(check().locked, 0);
+}
+
 // One new key for each of many full leaves.
 std::vector<ds_tree_op> splits(uint64_t leaves) {
     put(0, 420 * leaves);
@@ -166,6 +255,23 @@ void no_lock_is_held_while_a_new_node_may_have_been_written(void **) {
     assert_splits_wait_without_a_lock(DS_UNKNOWN);
 }
 
+// One that does not answer may write the new node much later: only then is the split tried again.
+void no_lock_is_held_while_a_new_node_is_being_written(void **) {
+    std::vector<ds_tree_op> ops = splits(20);
+    Locks locks;
+    hang(5 * second, locks);
+    // The pool asks as well, and is not meant.
+    faults->hangs = [](const ds_op &op) { return is_of_silent(op) && op.opcode == DS_OP_WRITE; };
+    for (ds_tree_op &op : ops)  // one at a time: each has a lock of its own
+        assert_int_equal(ds_tree_execute(tree, &op, 1, 1), 0);
+    go_on();
+    assert_true(locks.longest <= lease / 4);
+    assert_true(faults->left_under_way > 0);
+    assert_int_equal(check().keys, 43 * ops.size());
+    assert_int_equal(check().unfinished, 0);
+    assert_int_equal(check().locked, 0);
+}
+
 // The others are done, and each operation says what became of it.
 void a_damaged_leaf_fails_its_own_operations(void **) {
     constexpr size_t count = 200;
@@ -231,9 +337,12 @@ int main() {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const CMUnitTest tests[] = {
         TEST(no_lock_is_held_while_another_server_is_away),
+        TEST(no_lock_is_held_while_another_server_is_silent),
+        TEST(a_server_may_be_silent_for_longer_than_a_batch),
         TEST(no_lock_is_held_while_another_waits_for_the_pool),
         TEST(no_lock_is_held_while_a_new_node_cannot_be_written),
         TEST(no_lock_is_held_while_a_new_node_may_have_been_written),
+        TEST(no_lock_is_held_while_a_new_node_is_being_written),
         TEST(a_damaged_leaf_fails_its_own_operations),
         cmocka_unit_test_setup_teardown(a_full_pool_fails_what_needs_a_node, setup_one, teardown),
     };

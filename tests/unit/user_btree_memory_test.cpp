@@ -65,6 +65,7 @@ void with_little_memory(const std::function<void()> &prepare,
             assert_int_equal(ds_tree_upsert(poor, 3, 4), 0);
             check();
             ds_tree_close(poor);
+            assert_false(faults->is_under_way());
             assert_int_equal(check().locked, 0);
             teardown(nullptr);
             if (enough) {
@@ -221,6 +222,29 @@ void a_batch_while_a_server_is_away(void **) {
         0, [](int) { see_puts(ops); });
 }
 
+// For a while a leaf does not answer. What is under way outlives its operations.
+void a_batch_while_a_leaf_is_silent(void **) {
+    static ds_tree_op ops[6];
+    static uint64_t leaf;
+    with_little_memory(
+        [] {
+            put(0, 10 * count);
+            leaf = leaf_of(5 * count);
+            faults->hurry = true;
+        },
+        [](ds_tree *t) {
+            faults->hangs = [](const ds_op &op) { return op.addr / 1024 == leaf / 1024; };
+            faults->goes_on = faults->slept() + 20'000'000;
+            for (size_t i = 0; i < std::size(ops); i++) {
+                ops[i] = {};
+                ops[i].opcode = DS_TREE_PUT;
+                ops[i].key = 10 * (count / std::size(ops)) * i + 5;
+            }
+            return ds_tree_execute(t, ops, std::size(ops), 0);
+        },
+        0, [](int) { see_puts(ops); });
+}
+
 void a_scan_and_a_check(void **) {
     static std::vector<ds_tree_entry> found(2 * count);
     with_little_memory([] { put(0, 10 * count); },
@@ -263,6 +287,7 @@ int main() {
         cmocka_unit_test(a_large_batch),
         cmocka_unit_test(giving_back),
         cmocka_unit_test(a_batch_while_a_server_is_away),
+        cmocka_unit_test(a_batch_while_a_leaf_is_silent),
         cmocka_unit_test(a_scan_and_a_check),
         cmocka_unit_test(opening_and_making),
     };

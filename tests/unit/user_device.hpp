@@ -42,6 +42,7 @@ struct End {
 struct Submit {
     bool async;
     uint32_t timeout_ms;
+    uint32_t patience_ms;
     std::vector<ds_op> ops;
 };
 
@@ -58,6 +59,7 @@ public:
     uint32_t ring_start = 0;        // where head and tail begin
     uint32_t queue_room = ~0u;      // operations that may be in flight
     bool hold = false;              // asynchronous operations wait for complete()
+    std::function<bool(const ds_op &)> is_slow;  // with a patience these wait for it, too
     std::deque<int> submit_errors;  // what the next calls fail with; 0 to succeed
     std::function<std::optional<End>(const ds_op &)> on_op;
     std::function<int(ds_ioc_msg_send &)> on_send;
@@ -84,6 +86,7 @@ public:
         ring_start = 0;
         queue_room = ~0u;
         hold = false;
+        is_slow = nullptr;
         submit_errors.clear();
         on_op = nullptr;
         on_send = nullptr;
@@ -362,11 +365,13 @@ private:
         std::lock_guard guard(lock_);
         auto *ops = reinterpret_cast<const ds_op *>(arg.ops);
         bool async = arg.flags & DS_SUBMIT_ASYNC;
-        need((arg.flags & ~DS_SUBMIT_ASYNC) == 0 && arg.reserved == 0, "reserved");
+        need((arg.flags & ~DS_SUBMIT_ASYNC) == 0, "flags");
         need(arg.nr_ops > 0 && arg.nr_ops <= info.out_max_ops, "nr_ops");
-        need(!async || (!arg.cqes && !arg.timeout_ms), "asynchronous with cqes or a time");
+        need(!async || (!arg.cqes && !arg.timeout_ms && !arg.patience_ms),
+             "asynchronous with cqes or a time");
+        need(!arg.patience_ms || ring_, "a patience without a ring");
         need(!(ops[arg.nr_ops - 1].flags & DS_OP_CHAIN), "the last chain has no end");
-        submits.push_back({async, arg.timeout_ms, {ops, ops + arg.nr_ops}});
+        submits.push_back({async, arg.timeout_ms, arg.patience_ms, {ops, ops + arg.nr_ops}});
         if (!submit_errors.empty()) {
             int rc = submit_errors.front();
             submit_errors.pop_front();
@@ -379,8 +384,18 @@ private:
     int submit_sync(ds_ioc_submit &arg, const ds_op *ops) {
         auto *cqes = reinterpret_cast<ds_cqe *>(arg.cqes);
         failed_ = false;
-        for (uint32_t i = 0; i < arg.nr_ops; i++)
-            cqes[i] = run_one(ops[i]);
+        const bool leave = arg.patience_ms && is_slow;
+        for (uint32_t i = 0; i < arg.nr_ops; i++) {
+            if (leave && is_slow(ops[i])) {
+                cqes[i] = {};
+                cqes[i].user_data = ops[i].user_data;
+                cqes[i].status = -EINPROGRESS;
+                cqes[i].outcome = DS_UNKNOWN;
+                waiting_.push_back(ops[i]);
+            } else {
+                cqes[i] = run_one(ops[i]);
+            }
+        }
         arg.out_accepted = arg.nr_ops;
         return 0;
     }

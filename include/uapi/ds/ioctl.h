@@ -39,6 +39,7 @@
  *  - EIO: this host's device failed
  *  - ESHUTDOWN: the handle's client has ended: see DS_IOC_ENROLL
  *  - ETIMEDOUT: the time of DS_IOC_SUBMIT was over before the end
+ *  - EINPROGRESS: it has not ended; its completion comes to the ring
  */
 #ifndef _UAPI_DS_IOCTL_H
 #define _UAPI_DS_IOCTL_H
@@ -352,12 +353,19 @@ struct ds_ioc_ring_create {
  * @nr_ops: length of @ops, at least 1
  * @timeout_ms: synchronous: longest wait, 0 for 30 s; asynchronous: 0
  * @out_accepted: operations taken, always whole chains
- * @reserved: Must be 0
+ * @patience_ms: synchronous: wait for all no longer than that, if there is a ring
+ *	(-EINVAL); 0: until @timeout_ms; asynchronous: 0
  *
  * Synchronous: returns when each operation has ended and its entry of @cqes is
  * written; returns 0 even if operations failed. At the end of @timeout_ms what
  * has not ended is reported as -ETIMEDOUT with DS_UNKNOWN. A fatal signal ends
  * the wait at once; the operations then end by themselves.
+ *
+ * If @patience_ms is not longer, operations that are under way at its end are reported
+ * as -EINPROGRESS with DS_UNKNOWN, and their completions go to the ring, when they
+ * end, as of asynchronous ones: @timeout_ms is not theirs any more. Those that found no
+ * room in a send queue are -ETIMEDOUT, DS_NOT_EXECUTED. If the ring has no room
+ * for them the call waits on, until @timeout_ms.
  *
  * Asynchronous: returns when the operations are posted. -EAGAIN if not even the
  * first chain was taken: the ring or the queue pair is full; consume
@@ -372,7 +380,7 @@ struct ds_ioc_submit {
 	__u32 nr_ops;
 	__u32 timeout_ms;
 	__u32 out_accepted;
-	__u32 reserved;
+	__u32 patience_ms;
 };
 
 #define DS_SERVICE_USER_FIRST	0x100	/* service ports of user programs */

@@ -111,6 +111,8 @@ constexpr Entry table[] = {
       "Load into a tree that was just made, or put the keys one by one."),
     E(ETIMEDOUT, Passes, "The time limit passed before the end.",
       "Check the peer with `dsctl peer show`, or allow more time."),
+    E(EINPROGRESS, Stays, "The operation has not ended yet.",
+      "Wait for its completion in the ring."),
     E(ECONNREFUSED, Stays, "The other side refused.",
       "For a message: start the program that serves the port. For a peer: compare node number, "
       "group, domain and key on both hosts."),

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <list>
 #include <new>
 
 #include "abi/errors.hpp"
@@ -17,6 +16,9 @@ namespace {
 constexpr uint32_t silent_timeout_ms = 100;
 
 constexpr uint64_t ms = 1'000'000;  // ns
+
+// Until a server that has something under way is asked again.
+constexpr uint64_t held_back_pause = 1 * ms;
 
 // The engine gives up when its next attempt would come too late: as long before the end.
 constexpr uint64_t last_pause = 150 * ms;
@@ -115,8 +117,11 @@ bool Io::doubtful() const {
 
 // ---- Driver ----
 
-Driver::Driver(ds_space *space, uint32_t timeout_ms)
-    : space_(space), timeout_ms_(timeout_ms), answers_(space->info.servers) {}
+Driver::Driver(ds_space *space, uint32_t timeout_ms, uint64_t patience_ns)
+    : space_(space),
+      timeout_ms_(timeout_ms),
+      patience_(patience_ns),
+      answers_(space->info.servers) {}
 
 uint64_t Driver::now() const {
     return space_->engine->fabric().now_ns();
@@ -128,15 +133,7 @@ void Driver::run(size_t depth, const std::function<std::optional<Task<void>>()> 
     // If there is no memory for a step, all tasks end where they are.
     struct Forget {
         Driver *driver;
-        ~Forget() {
-            driver->ready_.clear();
-            driver->sending_.clear();
-            driver->idle_.clear();
-            driver->pausing_.clear();
-            driver->late_.clear();
-            driver->turns_.clear();
-            driver->silent_.clear();
-        }
+        ~Forget() { driver->forget(); }
     } forget{this};
 
     for (bool more = true; more || !tasks.empty();) {
@@ -158,14 +155,41 @@ void Driver::run(size_t depth, const std::function<std::optional<Task<void>>()> 
                 ++task;
             }
         }
-        if (more && tasks.size() < before)
+        if (tasks.size() < before && (more || tasks.empty()))
             continue;  // more may start, and share the round trip
         if (!sending_.empty())
             send();
         else if (!idle_.empty())
             ready_.push_back(idle_.front()), idle_.pop_front();
-        else if (!pausing_.empty() || !late_.empty())
+        else if (!pausing_.empty() || !rounds_.empty())
             sleep();
+        wake();
+    }
+}
+
+// All but what is under way, and what that uses.
+void Driver::forget() noexcept {
+    ready_.clear();
+    sending_.clear();
+    idle_.clear();
+    pausing_.clear();
+    turns_.clear();
+    silent_.clear();
+    rounds_.remove_if([](const Round &round) { return !round.transfer.is_late(); });
+    for (Round &round : rounds_) {
+        for (fabric::Part &part : round.transfer.parts())
+            part.open = false;
+        for (Io *io : round.ios)
+            for (Room *room : io->rooms_)
+                if (room)
+                    room->spoil();
+        round.ios.clear();
+    }
+}
+
+void Driver::settle() noexcept {
+    while (!rounds_.empty()) {
+        sleep();
         wake();
     }
 }
@@ -181,17 +205,24 @@ void Driver::run_ready() {
 void Driver::send() {
     sent_.clear();
     sent_.swap(sending_);
-    auto silent = std::ranges::partition(sent_, [this](Io *io) { return !is_silent(*io); });
-    begin({sent_.begin(), silent.begin()}, timeout_ms_);
-    begin({silent.begin(), silent.end()}, std::min(timeout_ms_, silent_timeout_ms));
+    auto busy = std::ranges::partition(sent_, [this](Io *io) { return !is_busy(*io); });
+    std::span free(sent_.begin(), busy.begin());
+    auto silent = std::ranges::partition(free, [this](Io *io) { return !is_silent(*io); });
+    begin({free.begin(), silent.begin()}, false);
+    begin({silent.begin(), silent.end()}, false);
+    for (Io *io : busy)  // each alone: their servers answer at different times
+        begin({&io, 1}, true);
 }
 
-void Driver::begin(std::span<Io *const> ios, uint32_t timeout_ms) {
+void Driver::begin(std::span<Io *const> ios, bool held_back) {
     if (ios.empty())
         return;
-    auto round = std::make_unique<Round>();
-    round->ios.assign(ios.begin(), ios.end());
-    round->end = now() + timeout_ms * ms;
+    rounds_.emplace_back();
+    Round &round = rounds_.back();
+    round.ios.assign(ios.begin(), ios.end());
+    const uint32_t most = is_silent(*ios.front()) ? silent_timeout_ms : UINT32_MAX;
+    round.end = now() + std::min(timeout_ms_, most) * ms;
+    round.held_back = held_back;
     ops_.clear();
     for (Io *io : ios) {
         io->first_ = ops_.size();
@@ -202,11 +233,14 @@ void Driver::begin(std::span<Io *const> ios, uint32_t timeout_ms) {
     for (const ds_operation &op : ops_)
         count(op);
     results_.assign(ops_.size(), {});
-    if (space_->engine->plan(round->transfer, ops_, results_.data()) == 0)
-        return attempt(std::move(round));
-    for (Io *io : ios) {
-        std::copy_n(&results_[io->first_], io->size(), io->results_.begin());
-        end(*io, round->end);
+    if (space_->engine->plan(round.transfer, ops_, results_.data()) < 0) {
+        for (Io *io : ios) {
+            std::copy_n(&results_[io->first_], io->size(), io->results_.begin());
+            end(*io, round.end);
+        }
+        rounds_.pop_back();
+    } else if (!attempt(round)) {
+        rounds_.pop_back();
     }
 }
 
@@ -219,20 +253,35 @@ void Driver::count(const ds_operation &op) {
                                                     : 8;
 }
 
-// Who has ended goes on, whatever becomes of the others.
-void Driver::attempt(std::unique_ptr<Round> round) {
-    const uint64_t next = space_->engine->attempt(round->transfer, round->end);
-    std::erase_if(round->ios, [&](Io *io) {
+// Who has ended goes on, whatever becomes of the others. Returns whether there is more to come.
+bool Driver::attempt(Round &round) {
+    uint64_t deadline = round.end;
+    if (round.held_back && is_busy(*round.ios.front())) {
+        if (round.ios.front()->once_) {
+            deadline = 0;
+        } else if (now() < deadline) {
+            round.next = now() + held_back_pause;
+            return true;
+        }
+    }
+    round.held_back = false;
+    round.next = space_->engine->attempt(round.transfer, deadline, is_alone(round) ? 0 : patience_);
+    std::erase_if(round.ios, [&](Io *io) {
         if (io->once_)
-            round->transfer.give_up(io->first_, io->size());
-        if (round->transfer.is_open(io->first_, io->size()))
+            round.transfer.give_up(io->first_, io->size());
+        if (round.transfer.is_open(io->first_, io->size()))
             return false;
-        space_->engine->report(round->transfer, io->first_, io->size(), io->results_.data());
-        end(*io, round->end);
+        space_->engine->report(round.transfer, io->first_, io->size(), io->results_.data());
+        end(*io, round.end);
         return true;
     });
-    if (!round->ios.empty())
-        late_.emplace(next, std::move(round));
+    return !round.ios.empty() || round.transfer.is_late();
+}
+
+// Could nobody go on while it is waited for?
+bool Driver::is_alone(const Round &round) const {
+    return rounds_.size() == 1 && round.ios.size() == 1 && !round.ios.front()->once_ &&
+           ready_.empty() && pausing_.empty() && idle_.empty();
 }
 
 void Driver::end(const Io &io, uint64_t patience) {
@@ -267,13 +316,24 @@ bool Driver::is_silent(const Io &io) const {
     });
 }
 
+// Is something under way to a server that this one needs?
+bool Driver::is_busy(const Io &io) const {
+    return std::ranges::any_of(rounds_, [&](const Round &round) {
+        return round.transfer.has_late([&](const ds_op &late) {
+            return std::ranges::any_of(io.ops_, [&](const ds_operation &op) {
+                return server_of(op.addr) == server_of(late.addr);
+            });
+        });
+    });
+}
+
 // Until a pause is over or a round is due.
 void Driver::sleep() {
     uint64_t first = UINT64_MAX;
     if (!pausing_.empty())
         first = pausing_.begin()->first;
-    if (!late_.empty())
-        first = std::min(first, late_.begin()->first);
+    for (const Round &round : rounds_)
+        first = std::min(first, round.next);
     space_->engine->fabric().sleep_until(first);
 }
 
@@ -284,8 +344,12 @@ void Driver::wake() {
         ready_.push_back(pausing_.begin()->second);
         pausing_.erase(pausing_.begin());
     }
-    while (!late_.empty() && late_.begin()->first <= now)
-        attempt(std::move(late_.extract(late_.begin()).mapped()));
+    for (auto round = rounds_.begin(); round != rounds_.end();) {
+        if (round->next <= now && !attempt(*round))
+            round = rounds_.erase(round);
+        else
+            ++round;
+    }
 }
 
 Task<Driver::Turn> Driver::turn(uint64_t addr) {

@@ -5,8 +5,10 @@
 // The driver lets every task go on until all of them wait; then what they wait
 // for goes out together, as one request: one round trip for all of them, whatever
 // the number of servers. Tasks whose chains ended go on, and so forth. Those whose server
-// cannot be reached are tried again meanwhile: they hold nobody up who has a lock elsewhere. But
-// what is under way to a host that falls silent is waited for until its connection is given up.
+// cannot be reached are tried again meanwhile: they hold nobody up who has a lock elsewhere. Nor
+// do those whose server does not answer: for that a round trip is waited for no longer than the
+// patience, if others could go on. What is under way then ends when it does, and till then
+// nothing else goes to that server: whoever wants to ask it waits here.
 // A server that has not answered in all the time that an operation has is, until run()
 // returns, not waited for again.
 //
@@ -17,6 +19,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -121,7 +124,7 @@ public:
     /// The operation added last is followed by the next one, in its chain.
     Io &then();
 
-    /// If the server cannot be reached it ends at once.
+    /// If the server cannot be reached, or does not answer, it ends at once.
     Io &once() {
         once_ = true;
         return *this;
@@ -149,13 +152,19 @@ private:
 
 class Driver {
 public:
-    Driver(ds_space *space, uint32_t timeout_ms);
+    Driver(ds_space *space, uint32_t timeout_ms, uint64_t patience_ns);
+    Driver(const Driver &) = delete;
+    Driver &operator=(const Driver &) = delete;
 
     uint64_t now() const;
 
     /// Runs tasks that @p next makes, up to @p depth at a time, until it makes
     /// none and all have ended.
     void run(size_t depth, const std::function<std::optional<Task<void>>()> &next);
+
+    /// Waits for what run() left under way; before the driver goes, as it is used till then. That
+    /// is not for long: a host that does not answer loses its connection.
+    void settle() noexcept;
 
     /// co_await: until the chains have ended.
     auto trip(Io &io) {
@@ -218,33 +227,40 @@ private:
         Put put;
     };
 
-    // A request, and the chains of it that have not ended.
+    // A request, and the chains of it that are waited for. There may be none: then what is
+    // under way has lost its tasks.
     struct Round {
         fabric::Transfer transfer;
         std::vector<Io *> ios;
-        uint64_t end;  // ns
+        uint64_t end;       // ns
+        uint64_t next = 0;  // ns: when to attempt it
+        bool held_back = false;
     };
 
     void pass_turn(uint64_t addr);
     void run_ready();
     void send();
-    void begin(std::span<Io *const> ios, uint32_t timeout_ms);
-    void attempt(std::unique_ptr<Round> round);
+    void begin(std::span<Io *const> ios, bool held_back);
+    bool attempt(Round &round);
+    void forget() noexcept;
     void end(const Io &io, uint64_t patience);
     void count(const ds_operation &op);
     void note_silence(const ds_operation &op, int status, bool waited);
     bool is_silent(const Io &io) const;
+    bool is_busy(const Io &io) const;
+    bool is_alone(const Round &round) const;
     uint32_t server_of(uint64_t addr) const;
     void sleep();
     void wake();
 
     ds_space *space_;
     uint32_t timeout_ms_;
+    uint64_t patience_;                           // ns
     std::vector<std::coroutine_handle<>> ready_;  // has room for all tasks: ~Turn() fills it
     std::vector<Io *> sending_;
     std::deque<std::coroutine_handle<>> idle_;
     std::multimap<uint64_t, std::coroutine_handle<>> pausing_;  // by time, ns
-    std::multimap<uint64_t, std::unique_ptr<Round>> late_;      // by time of the next attempt
+    std::list<Round> rounds_;                                   // that have not ended
     std::unordered_map<uint64_t, std::deque<std::coroutine_handle<>>> turns_;
 
     std::set<uint32_t> silent_;      // servers

@@ -6,6 +6,13 @@
 #include "fabric/crash_point.hpp"
 
 namespace ds::btree {
+namespace {
+
+// Of a lease: others wait that long for a lock, and a batch may meet several servers that fall
+// silent, or be of several requests.
+constexpr uint64_t patience_part = 8;
+
+}  // namespace
 
 Tree::Tree(std::shared_ptr<Client> client, uint16_t id, const Options &options)
     : client_(std::move(client)),
@@ -13,7 +20,7 @@ Tree::Tree(std::shared_ptr<Client> client, uint16_t id, const Options &options)
       map_(client_->map()),
       id_(id),
       options_(options),
-      driver_(client_->space(), options.timeout_ms),
+      driver_(client_->space(), options.timeout_ms, options.lease_ns / patience_part),
       rooms_(client_->space()),
       cache_(options.cache_bytes) {}
 

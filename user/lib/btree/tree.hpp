@@ -71,7 +71,10 @@ public:
     Tree(std::shared_ptr<Client> client, uint16_t id, const Options &options);
     Tree(const Tree &) = delete;
     Tree &operator=(const Tree &) = delete;
-    ~Tree() { client_->leave(std::move(left_)); }
+    ~Tree() {
+        driver_.settle();
+        client_->leave(std::move(left_));
+    }
 
     Driver &driver() { return driver_; }
     const Counters &counters() const { return driver_.counters; }

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <list>
+#include <utility>
 #include <vector>
 
 #include "fabric/transfer.hpp"
@@ -18,6 +20,13 @@ uint64_t pause_after(uint32_t attempts) {
 }
 
 constexpr uint64_t close_patience = 30'000 * ms;
+
+// Until it is looked whether what is under way has ended.
+constexpr uint64_t late_pause = 1 * ms;
+
+uint32_t to_ms(uint64_t ns) {
+    return static_cast<uint32_t>((ns + ms - 1) / ms);
+}
 
 }  // namespace
 
@@ -62,56 +71,87 @@ int Engine::execute(std::span<const ds_operation> ops, uint32_t timeout_ms, ds_r
     return report(transfer, 0, ops.size(), results);
 }
 
-uint64_t Engine::attempt(Transfer &transfer, uint64_t deadline) {
-    run_open(transfer, deadline);
-    size_t again = 0;
-    uint32_t attempts = 1;
+uint64_t Engine::attempt(Transfer &transfer, uint64_t deadline, uint64_t patience) {
+    if (transfer.is_late()) {
+        transfer.lates().remove_if([&](LatePieces &l) {
+            return fabric_->collect(l.late, transfer.ends(l.first, l.count));
+        });
+        judge(transfer, deadline);
+    }
+    run_due(transfer, deadline, patience);
+    return judge(transfer, deadline);
+}
+
+// Which parts have ended, and when are the others to be attempted?
+uint64_t Engine::judge(Transfer &transfer, uint64_t deadline) {
+    const uint64_t now = fabric_->now_ns();
+    uint64_t next = transfer.is_late() ? now + late_pause : UINT64_MAX;
     for (Part &part : transfer.parts()) {
-        if (!part.open)
+        if (part.running && transfer.is_late(part)) {
+            part.open = part.open && now < deadline;
             continue;
-        again += part.open = transfer.may_rerun(part);
-        attempts = std::max(attempts, part.attempts);
+        }
+        if (std::exchange(part.running, false) && part.open) {
+            part.due = now + pause_after(part.attempts);
+            part.open = transfer.may_rerun(part) && part.due < deadline;
+            retries_ += part.open;
+        }
+        if (part.open)
+            next = std::min(next, part.due);
     }
-    uint64_t next = fabric_->now_ns() + pause_after(attempts);
-    if (again > 0 && next < deadline) {
-        retries_ += again;
-        return next;
-    }
-    for (Part &part : transfer.parts())
-        part.open = false;
-    return 0;
+    return next == UINT64_MAX ? 0 : next;
 }
 
 // As many parts at a time as the backend takes.
-void Engine::run_open(Transfer &transfer, uint64_t deadline) {
+void Engine::run_due(Transfer &transfer, uint64_t deadline, uint64_t patience) {
+    const uint64_t begin = fabric_->now_ns();
     std::vector<Part> &parts = transfer.parts();
     uint32_t most = fabric_->limits().max_ops;
+    auto is_due = [begin](const Part &part) {
+        return part.open && !part.running && part.due <= begin;
+    };
     for (size_t i = 0; i < parts.size();) {
-        if (!parts[i].open) {
+        if (!is_due(parts[i])) {
             i++;
             continue;
         }
         uint32_t first = parts[i].first;
         uint32_t end = first;
-        size_t begin = i;
-        while (i < parts.size() && parts[i].open && parts[i].first == end &&
-               (i == begin || end - first + parts[i].count <= most))
+        size_t from = i;
+        while (i < parts.size() && is_due(parts[i]) && parts[i].first == end &&
+               (i == from || end - first + parts[i].count <= most))
             end += parts[i++].count;
 
-        std::span<ds_cqe> ends = transfer.ends(first, end - first);
+        std::for_each(parts.begin() + from, parts.begin() + i, [](Part &p) { p.running = true; });
         uint64_t now = fabric_->now_ns();
         if (now >= deadline) {
             // What an earlier attempt met says more than the time: it names the node.
-            for (size_t part = begin; part < i; part++)
+            for (size_t part = from; part < i; part++)
                 if (parts[part].attempts == 0)
                     std::ranges::fill(transfer.ends(parts[part].first, parts[part].count),
                                       ended(-ETIMEDOUT, DS_NOT_EXECUTED));
             continue;
         }
-        std::for_each(parts.begin() + begin, parts.begin() + i, [](Part &p) { p.attempts++; });
-        auto left = static_cast<uint32_t>((deadline - now + ms - 1) / ms);
-        fabric_->execute(transfer.ops(first, end - first), ends, left);
+        std::for_each(parts.begin() + from, parts.begin() + i, [](Part &p) { p.attempts++; });
+        if (patience)
+            start(transfer, first, end - first, deadline - now, begin + patience - now);
+        else
+            fabric_->execute(transfer.ops(first, end - first), transfer.ends(first, end - first),
+                             to_ms(deadline - now));
     }
+}
+
+void Engine::start(Transfer &transfer, uint32_t first, uint32_t count, uint64_t timeout,
+                   int64_t patience) {
+    std::span<ds_cqe> ends = transfer.ends(first, count);
+    std::list<LatePieces> late;
+    late.push_back({first, count, {}});
+    const uint32_t timeout_ms = to_ms(timeout);
+    const uint32_t patience_ms = patience > 0 ? to_ms(patience) : 1;
+    fabric_->start(transfer.ops(first, count), ends, timeout_ms, std::min(timeout_ms, patience_ms),
+                   late.front().late);
+    if (std::ranges::any_of(ends, is_under_way))
+        transfer.lates().splice(transfer.lates().end(), late);
 }
 
 int Engine::report(const Transfer &transfer, size_t first, size_t count, ds_result *results) {

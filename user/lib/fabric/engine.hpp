@@ -45,8 +45,10 @@ public:
     /// The steps of execute(), for who does other things between two attempts. If plan() fails
     /// it has written all results.
     int plan(Transfer &transfer, std::span<const ds_operation> ops, ds_result *results) const;
-    /// When to attempt it again (ns), before @p deadline; 0: all of it has ended.
-    uint64_t attempt(Transfer &transfer, uint64_t deadline);
+    /// Runs what is due, and waits for it no longer than @p patience (ns), if that is not 0.
+    /// Returns when to attempt it again (ns); 0: all of it has ended. At @p deadline (ns) what
+    /// has not ended counts as lost, but as long as it is late the transfer must stay.
+    uint64_t attempt(Transfer &transfer, uint64_t deadline, uint64_t patience = 0);
     /// Once for each operation, when it has ended. Returns the status of the first that failed.
     int report(const Transfer &transfer, size_t first, size_t count, ds_result *results);
 
@@ -58,7 +60,10 @@ public:
     void count_received() { messages_received_++; }
 
 private:
-    void run_open(Transfer &transfer, uint64_t deadline);
+    void run_due(Transfer &transfer, uint64_t deadline, uint64_t patience);
+    uint64_t judge(Transfer &transfer, uint64_t deadline);
+    void start(Transfer &transfer, uint32_t first, uint32_t count, uint64_t timeout,
+               int64_t patience);
     bool reserve(size_t pieces);
 
     static void chain_ended(Chain &chain);

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <utility>
 
 #include "fabric/clock.hpp"
 
@@ -23,6 +24,10 @@ constexpr uint32_t withdraw_patience = 1000;  // ms
 constexpr size_t page = 4096;
 
 constexpr unsigned index_bits = 16;
+constexpr uint64_t late_bit = uint64_t{1} << 63;  // of user_data
+
+// In Late::ends, in the place of one that its owner has. What came from the ring has user_data.
+constexpr ds_cqe taken{};
 
 uint64_t address(const void *p) {
     return reinterpret_cast<uintptr_t>(p);
@@ -154,19 +159,76 @@ void KernelFabric::close_segment(const SegmentInfo &segment) {
 
 void KernelFabric::execute(std::span<const ds_op> ops, std::span<ds_cqe> ends,
                            uint32_t timeout_ms) {
+    run(ops, ends, timeout_ms, 0);
+}
+
+// Returns 0, or with what the call failed: then @p ends say it, too.
+int KernelFabric::run(std::span<const ds_op> ops, std::span<ds_cqe> ends, uint32_t timeout_ms,
+                      uint32_t patience_ms) {
     ds_ioc_submit arg{};
     arg.ops = address(ops.data());
     arg.cqes = address(ends.data());
     arg.nr_ops = static_cast<uint32_t>(ops.size());
     arg.timeout_ms = timeout_ms;
+    arg.patience_ms = patience_ms;
     submits_++;
     pieces_ += ops.size();
     int rc = call(DS_IOC_SUBMIT, arg);
-    if (rc == 0)
-        return;
-    // These two come after the operations were started.
-    bool started = rc == -EINTR || rc == -EFAULT;
-    std::ranges::fill(ends, ended(rc, started ? DS_UNKNOWN : DS_NOT_EXECUTED));
+    if (rc < 0) {
+        // These two come after the operations were started.
+        bool started = rc == -EINTR || rc == -EFAULT;
+        std::ranges::fill(ends, ended(rc, started ? DS_UNKNOWN : DS_NOT_EXECUTED));
+    }
+    return rc;
+}
+
+void KernelFabric::start(std::span<ds_op> ops, std::span<ds_cqe> ends, uint32_t timeout_ms,
+                         uint32_t patience_ms, Late &late) {
+    if (!add_late(late, ops.size()))
+        return execute(ops, ends, timeout_ms);
+    for (size_t i = 0; i < ops.size(); i++)
+        ops[i].user_data = late_bit | uint64_t{late.slot} << index_bits | i;
+    run(ops, ends, timeout_ms, patience_ms);
+    const bool all = std::ranges::none_of(ends, is_under_way);
+    std::lock_guard guard(lock_);
+    if (all)
+        lates_[late.slot] = nullptr;
+    else
+        for (size_t i = 0; i < ends.size(); i++)
+            if (!is_under_way(ends[i]))
+                late.ends[i] = taken;
+}
+
+// There is no ring if there was no memory for one.
+bool KernelFabric::add_late(Late &late, size_t count) {
+    late.ends.assign(count, ended(-EINPROGRESS, DS_UNKNOWN));
+    std::lock_guard guard(lock_);
+    if (!ring_ && make_ring() < 0)
+        return false;
+    auto free = std::ranges::find(lates_, nullptr);
+    late.slot = static_cast<uint32_t>(free - lates_.begin());
+    if (free == lates_.end())
+        lates_.push_back(&late);
+    else
+        *free = &late;
+    return true;
+}
+
+bool KernelFabric::collect(Late &late, std::span<ds_cqe> ends) {
+    std::lock_guard guard(lock_);
+    reap();
+    arm_timer(now_ns());  // for poll(), if others ended, too
+    bool all = true;
+    for (size_t i = 0; i < ends.size(); i++) {
+        ds_cqe &end = late.ends[i];
+        if (is_under_way(end))
+            all = false;
+        else if (end.user_data)
+            ends[i] = std::exchange(end, taken);
+    }
+    if (all)
+        lates_[late.slot] = nullptr;
+    return all;
 }
 
 // ---- Asynchronous chains ----
@@ -316,13 +378,17 @@ void KernelFabric::reap() {
     if (!ring_)
         return;
     ring_.consume([this](const ds_cqe &cqe) {
-        uint64_t slot = cqe.user_data >> index_bits;
+        uint64_t slot = (cqe.user_data & ~late_bit) >> index_bits;
         uint64_t index = cqe.user_data & ((1u << index_bits) - 1);
+        ask_again_ = 0;  // there is room again
+        if (cqe.user_data & late_bit) {
+            lates_[slot]->ends[index] = cqe;
+            return;
+        }
         Chain *chain = slot < slots_.size() ? slots_[slot] : nullptr;
         if (!chain || index >= chain->ops.size())
             return;  // of a chain that drain() gave up
         chain->ends[index] = cqe;
-        ask_again_ = 0;  // there is room again
         if (--chain->left == 0)
             finish(chain);
     });

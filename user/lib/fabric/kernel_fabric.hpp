@@ -2,7 +2,8 @@
 // ds::fabric::KernelFabric: the backend on /dev/ds.
 //
 // Synchronous operations go straight to the kernel; any number of threads may
-// be in execute() at once.
+// be in execute() at once. The same for start(); the ends for which it did not wait come
+// to the ring, from where whoever looks there first puts them into their struct Late.
 //
 // Asynchronous chains take this way:
 //
@@ -47,6 +48,9 @@ public:
     void close_segment(const SegmentInfo &segment) override;
 
     void execute(std::span<const ds_op> ops, std::span<ds_cqe> ends, uint32_t timeout_ms) override;
+    void start(std::span<ds_op> ops, std::span<ds_cqe> ends, uint32_t timeout_ms,
+               uint32_t patience_ms, Late &late) override;
+    bool collect(Late &late, std::span<ds_cqe> ends) override;
     void submit(std::span<Chain *const> chains) override;
     int poll(uint32_t timeout_ms) override;
     void drain(uint64_t deadline) override;
@@ -76,6 +80,9 @@ private:
     template <class Arg>
     int call(unsigned long request, Arg &arg) const;
     int query(ds_ioc_info &info) const;
+    int run(std::span<const ds_op> ops, std::span<ds_cqe> ends, uint32_t timeout_ms,
+            uint32_t patience_ms);
+    bool add_late(Late &late, size_t count);
     int end_client(const SpaceInfo &space, uint64_t place, uint32_t flags, uint64_t deadline);
     int watch(int fd) const;
     void close_handle(uint32_t type, uint32_t handle) const;
@@ -107,6 +114,7 @@ private:
     Ring ring_;
     std::vector<Chain *> slots_;  // user_data = slot << 16 | index in the chain
     std::vector<uint32_t> free_slots_;
+    std::vector<Late *> lates_;  // user_data = late_bit | slot << 16 | index
     std::vector<ds_op> staged_;
     ChainList delayed_, pending_, ended_;
     uint64_t ask_again_ = 0;             // ns; 0 unless the kernel had no room for pending_

@@ -161,6 +161,11 @@ bool Transfer::may_rerun(Part &part) const {
     return true;
 }
 
+bool Transfer::is_late(const Part &part) const {
+    return !lates_.empty() && std::any_of(ends_.begin() + part.first,
+                                          ends_.begin() + part.first + part.count, is_under_way);
+}
+
 bool Transfer::is_open(size_t first, size_t count) const {
     return std::any_of(part_of_.begin() + starts_[first], part_of_.begin() + starts_[first + count],
                        [this](uint32_t part) { return parts_[part].open; });
@@ -183,7 +188,7 @@ ds_result Transfer::result(size_t operation) const {
         else if (e.outcome == DS_NOT_EXECUTED)
             untouched++;
         if (result.status == 0) {
-            result.status = e.status;
+            result.status = is_under_way(e) ? -ETIMEDOUT : e.status;
             result.node = e.node;
         }
         result.attempts = std::max(result.attempts, parts_[part_of_[i]].attempts);

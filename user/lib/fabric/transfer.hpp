@@ -13,7 +13,9 @@
 // An atomic of which nobody knows is never run again.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <list>
 #include <span>
 #include <vector>
 
@@ -28,7 +30,16 @@ struct Part {
     uint32_t first;
     uint32_t count;
     uint32_t attempts = 0;
-    bool open = true;  ///< is to be run (again)
+    bool open = true;      ///< is to be run (again), or has not ended
+    bool running = false;  ///< is with the backend
+    uint64_t due = 0;      ///< ns; not to be run before
+};
+
+/// Pieces for which a backend did not wait: [first, first + count).
+struct LatePieces {
+    uint32_t first;
+    uint32_t count;
+    Late late;
 };
 
 class Engine;
@@ -46,7 +57,7 @@ public:
 
     std::vector<Part> &parts() { return parts_; }
     size_t pieces() const { return pieces_.size(); }
-    std::span<const ds_op> ops(uint32_t first, uint32_t count) const {
+    std::span<ds_op> ops(uint32_t first, uint32_t count) {
         return std::span(pieces_).subspan(first, count);
     }
     std::span<ds_cqe> ends(uint32_t first, uint32_t count) {
@@ -57,9 +68,23 @@ public:
     /// whether that may be run again.
     bool may_rerun(Part &part) const;
 
-    /// Is one of these operations to be run (again)?
+    /// What the backend has not ended. It may be of a part that is not open any more.
+    std::list<LatePieces> &lates() { return lates_; }
+    bool is_late() const { return !lates_.empty(); }
+    bool is_late(const Part &part) const;
+    template <class Want>
+    bool has_late(Want &&want) const {
+        return std::ranges::any_of(lates_, [&](const LatePieces &l) {
+            for (uint32_t i = l.first; i < l.first + l.count; i++)
+                if (is_under_way(ends_[i]) && want(pieces_[i]))
+                    return true;
+            return false;
+        });
+    }
+
+    /// Is one of these operations to be run (again), or has it not ended?
     bool is_open(size_t first, size_t count) const;
-    /// Do not run them again. They have their chains to themselves.
+    /// Do not run them again, nor wait for them. They have their chains to themselves.
     void give_up(size_t first, size_t count);
     uint8_t opcode(size_t operation) const { return pieces_[starts_[operation]].opcode; }
     ds_result result(size_t operation) const;
@@ -74,6 +99,7 @@ private:
     std::vector<uint32_t> starts_;   // first piece of each operation, and the end
     std::vector<uint32_t> part_of_;  // of each piece
     std::vector<bool> idempotent_;   // of each piece
+    std::list<LatePieces> lates_;
 };
 
 }  // namespace ds::fabric

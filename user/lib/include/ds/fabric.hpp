@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include <ds/ioctl.h>
 
@@ -72,6 +73,13 @@ struct Chain {
     static constexpr uint32_t no_slot = UINT32_MAX;
 };
 
+/// The ends of operations for which start() did not wait. The caller of start() has one for
+/// each call, and leaves it alone and in its place until collect() has them all.
+struct Late {
+    std::vector<ds_cqe> ends;
+    uint32_t slot = 0;
+};
+
 /// A client of a pool, in one of its lives.
 struct Owner {
     uint16_t client;       ///< 1 to DS_LAYOUT_MAX_CLIENT
@@ -90,6 +98,11 @@ inline ds_cqe ended(int status, enum ds_outcome outcome) {
     end.status = status;
     end.outcome = static_cast<uint8_t>(outcome);
     return end;
+}
+
+/// Has start() left this operation under way?
+inline bool is_under_way(const ds_cqe &end) {
+    return end.status == -EINPROGRESS;
 }
 
 /// The end of a chain that has to wait longer than it may. What an earlier attempt
@@ -126,6 +139,18 @@ public:
     /// entry of @p ends is written, also on failure of the call.
     virtual void execute(std::span<const ds_op> ops, std::span<ds_cqe> ends,
                          uint32_t timeout_ms) = 0;
+
+    /// As execute(), but waits for no more than @p patience_ms, if the backend can do that.
+    /// What is under way then has the status -EINPROGRESS with DS_UNKNOWN, and collect() is
+    /// to be called until it has ended: its memory is in use till then, whatever the time is.
+    virtual void start(std::span<ds_op> ops, std::span<ds_cqe> ends, uint32_t timeout_ms,
+                       uint32_t /*patience_ms*/, Late & /*late*/) {
+        execute(ops, ends, timeout_ms);
+    }
+
+    /// Writes to @p ends, those of start(), what has ended meanwhile. Returns whether all has.
+    /// Does not wait, and calls no done().
+    virtual bool collect(Late & /*late*/, std::span<ds_cqe> /*ends*/) { return true; }
 
     /// Starts chains, in order. Those that do not fit wait inside. The callers
     /// bound how many there are.

@@ -84,11 +84,11 @@ int ds_tree_list(struct ds_space *space, struct ds_tree_info *infos);
  * @size: sizeof(struct ds_tree_options)
  * @lease_ms: how long a lock is seen held by the same holder before that is fenced; 0
  *	for 1000. It must be longer than a holder may be delayed while it is well. One that
- *	has many operations under way waits with all of their locks for the slowest answer: from a
- *	host that falls silent until its connection is given up, after five heartbeats of the
- *	module (5 s) at the latest, or up to @timeout_ms: if that is well below the leases of all
- *	others, no server makes it look dead. One that lost a server gives back what it held there
- *	with a later operation
+ *	has many operations under way waits with their locks for the slowest answer, for an
+ *	eighth of its own lease at most, then only with those on the server that owes it: if
+ *	that has fallen silent, until its connection is given up, after five heartbeats of the
+ *	module (5 s) at the latest, or up to @timeout_ms. One that lost a server gives back
+ *	what it held there with a later operation
  * @timeout_ms: longest wait of one operation, and of each access while the tree is
  *	opened; 0 for what ds_space_set_timeout() said of the space
  * @reserved: 0
@@ -123,6 +123,9 @@ int ds_tree_open(struct ds_space *space, uint32_t id, const struct ds_tree_optio
 /**
  * ds_tree_close() - give a tree back, and its place as a client of the pool
  * @tree: from ds_tree_open(), or NULL
+ *
+ * Waits for what ds_tree_execute() may have left under way to a server that has not answered: until
+ * it does, or its connection is given up (5 s, as above).
  */
 void ds_tree_close(struct ds_tree *tree);
 
@@ -204,8 +207,9 @@ struct ds_tree_op {
  *
  * What all of them wait for goes out together: gets of any number of keys are
  * one round trip if the nodes above the leaves are cached and @depth allows it.
- * A memory server that is known to be away holds up only the operations that need it. One that
- * has not answered in the time of one operation is waited for only briefly by those that follow.
+ * A memory server that is away, or that does not answer, holds up only the operations that need
+ * it. One that has not answered in the time of one operation is waited for only briefly by those
+ * that follow.
  *
  * Return: 0 if all succeeded, else the status of the first in the array that did
  * not; -EINVAL, without running any: an opcode; -ENOMEM: those that had not ended have
