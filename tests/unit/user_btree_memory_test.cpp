@@ -50,7 +50,7 @@ void with_little_memory(const std::function<void()> &prepare,
         for (long n = 0;; n += step) {
             setup(nullptr);
             prepare();
-            ds_tree *poor = open_tree(1, DS_TREE_CACHE_DEFAULT, 300);
+            ds_tree *poor = open_tree(1, DS_TREE_CACHE_DEFAULT, 2000);
             for_good = all;
             left = n;
             int rc = call(poor);
