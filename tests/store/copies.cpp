@@ -6,12 +6,7 @@
 
 namespace {
 
-using store_test::Client;
-using store_test::Master;
-using store_test::noise;
-using store_test::Pool;
-
-constexpr uint64_t MiB = 1 << 20;
+using namespace store_test;
 
 /// A store with an object, and its master.
 struct Served {

@@ -14,12 +14,8 @@
 
 namespace {
 
-using store_test::Client;
-using store_test::Master;
-using store_test::noise;
-using store_test::Pool;
+using namespace store_test;
 
-constexpr uint64_t MiB = 1 << 20;
 const std::vector<std::string> create{"--create"};
 
 // The addresses at which some bytes are in the space.

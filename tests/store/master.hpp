@@ -23,6 +23,8 @@
 
 namespace store_test {
 
+constexpr uint64_t MiB = 1 << 20;
+
 /// The program, from DSMASTERD in the environment.
 inline std::string program() {
     const char *path = std::getenv("DSMASTERD");

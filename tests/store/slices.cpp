@@ -24,12 +24,8 @@ void __real_ds_buffer_free(ds_buffer *);
 
 namespace {
 
-using store_test::Client;
-using store_test::Master;
-using store_test::noise;
-using store_test::Pool;
+using namespace store_test;
 
-constexpr uint64_t MiB = 1 << 20;
 constexpr uint64_t slice = 256 << 10;
 const std::vector<std::string> create{"--create"};
 

@@ -87,6 +87,17 @@ void a_load(void **) {
         ignore);
 }
 
+// Keys so far apart, all at once.
+int puts(ds_tree *t, std::span<ds_tree_op> ops, uint64_t apart) {
+    for (size_t i = 0; i < ops.size(); i++) {
+        ops[i] = {};
+        ops[i].opcode = DS_TREE_PUT;
+        ops[i].key = apart * i + 5;
+        ops[i].value = 7;
+    }
+    return ds_tree_execute(t, ops.data(), ops.size(), 0);
+}
+
 // Each key is there, or not, as its put said.
 void see_puts(std::span<const ds_tree_op> ops) {
     uint64_t value;
@@ -101,17 +112,8 @@ void see_puts(std::span<const ds_tree_op> ops) {
 
 void puts_that_split(void **) {
     static ds_tree_op ops[3];
-    with_little_memory([] { put(0, 10 * count); },
-                       [](ds_tree *t) {
-                           for (size_t i = 0; i < std::size(ops); i++) {
-                               ops[i] = {};
-                               ops[i].opcode = DS_TREE_PUT;
-                               ops[i].key = 420 * i + 5;
-                               ops[i].value = 7;
-                           }
-                           return ds_tree_execute(t, ops, std::size(ops), 0);
-                       },
-                       0, [](int) { see_puts(ops); });
+    with_little_memory([] { put(0, 10 * count); }, [](ds_tree *t) { return puts(t, ops, 420); }, 0,
+                       [](int) { see_puts(ops); });
 }
 
 // The only leaf is split, so there is a new root; right then memory runs out for another one, whose
@@ -142,12 +144,7 @@ void a_new_root(void **) {
                     return std::nullopt;
                 return End{-ENOTCONN, DS_NOT_EXECUTED, false};
             };
-            for (size_t i = 0; i < std::size(ops); i++) {
-                ops[i] = {};
-                ops[i].opcode = DS_TREE_PUT;
-                ops[i].key = 410 * i + 5;
-            }
-            return ds_tree_execute(t, ops, std::size(ops), 0);
+            return puts(t, ops, 410);
         },
         0,
         [](int) {
@@ -212,12 +209,7 @@ void a_batch_while_a_server_is_away(void **) {
                     return std::nullopt;
                 return End{-ENOTCONN, DS_NOT_EXECUTED, false};
             };
-            for (size_t i = 0; i < std::size(ops); i++) {
-                ops[i] = {};
-                ops[i].opcode = DS_TREE_PUT;
-                ops[i].key = 10 * (count / std::size(ops)) * i + 5;
-            }
-            return ds_tree_execute(t, ops, std::size(ops), 0);
+            return puts(t, ops, 10 * (count / std::size(ops)));
         },
         0, [](int) { see_puts(ops); });
 }
@@ -235,12 +227,7 @@ void a_batch_while_a_leaf_is_silent(void **) {
         [](ds_tree *t) {
             faults->hangs = [](const ds_op &op) { return op.addr / 1024 == leaf / 1024; };
             faults->goes_on = faults->slept() + 20'000'000;
-            for (size_t i = 0; i < std::size(ops); i++) {
-                ops[i] = {};
-                ops[i].opcode = DS_TREE_PUT;
-                ops[i].key = 10 * (count / std::size(ops)) * i + 5;
-            }
-            return ds_tree_execute(t, ops, std::size(ops), 0);
+            return puts(t, ops, 10 * (count / std::size(ops)));
         },
         0, [](int) { see_puts(ops); });
 }

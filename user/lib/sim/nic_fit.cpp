@@ -148,30 +148,14 @@ std::vector<Point> starts(const std::vector<NicPoint> &points) {
     return list;
 }
 
-/// How far a fit has come, for those who show it: half of it for each access.
-class Steps {
-public:
-    explicit Steps(std::atomic<uint64_t> *seen) : seen_(seen) {}
-
-    void next() { show(std::min(done_ + 1, end_)); }
-    void half_is_over() {
-        show(end_);
-        end_ = fit_steps;
-    }
-
-private:
-    void show(uint64_t done) {
-        done_ = done;
-        if (seen_)
-            *seen_ = done;
-    }
-
-    std::atomic<uint64_t> *seen_;
-    uint64_t done_ = 0, end_ = fit_steps / 2;
-};
+/// Another simplex has come to its end.
+void count_step(std::atomic<uint64_t> &progress) {
+    if (progress < fit_steps)
+        progress++;
+}
 
 Minimum best_of(const std::vector<NicPoint> &points, const Bounds &bounds, Access access,
-                Steps &steps) {
+                std::atomic<uint64_t> &progress) {
     auto error = [&](const Point &x) { return mean_error(bounds.model_of(x, access), points); };
     Minimum best{{}, INFINITY};
 
@@ -179,17 +163,16 @@ Minimum best_of(const std::vector<NicPoint> &points, const Bounds &bounds, Acces
         Minimum found = nelder_mead(error, start, 0.2, 1e-5, 400);
         if (found.value < best.value)
             best = found;
-        steps.next();
+        count_step(progress);
     }
     // A simplex that has collapsed early goes on from a new one.
     for (double before = INFINITY; best.value < before - 1e-6;) {
         before = best.value;
         for (double step : {0.3, 0.1, 0.03}) {
             best = nelder_mead(error, best.at, step, 1e-9, 1000);
-            steps.next();
+            count_step(progress);
         }
     }
-    steps.half_is_over();
     return best;
 }
 
@@ -269,9 +252,11 @@ Result<std::vector<NicPoint>> parse_nic_points(std::string_view csv) {
 
 NicFit fit_nic(const std::vector<NicPoint> &points, std::atomic<uint64_t> *progress) {
     Bounds bounds(points);
-    Steps steps(progress);
+    std::atomic<uint64_t> nobody_looks = 0;
+    std::atomic<uint64_t> &steps = progress ? *progress : nobody_looks;
     Minimum random = best_of(points, bounds, Access::random, steps);
     Minimum in_turn = best_of(points, bounds, Access::round_robin, steps);
+    steps = fit_steps;
     NicFit fit{.model = random.value <= in_turn.value
                             ? bounds.model_of(random.at, Access::random)
                             : bounds.model_of(in_turn.at, Access::round_robin),

@@ -50,10 +50,10 @@ constexpr double context_miss_ns = 580;
 /// which has 50 to 300 contexts and 50,000 translations. No parameter goes beyond
 /// what a NIC can be: the link's rate and the time of one QP are within ten times what was
 /// measured, other times are 1e-3 to 1e9 ns, entries 1 to most_qps. Deterministic. Takes some
-/// milliseconds a point. @p progress counts up to fit_steps.
+/// milliseconds a point. @p progress goes from 0 to fit_steps.
 NicFit fit_nic(const std::vector<NicPoint> &points, std::atomic<uint64_t> *progress = nullptr);
 
-/// Of a simplex each, and about as long. The last ones may be fewer, or not counted.
+/// Of a simplex each. There may be some fewer, or more, which are not counted.
 constexpr uint64_t fit_steps = 60;
 
 /// The largest number of QPs measured with at least @p share of the highest rate.
