@@ -8,7 +8,7 @@
 
 #define FEW	2000
 #define MANY	(10 * FEW)
-#define TRIES	3
+#define TRIES	5
 
 static int mine;
 
@@ -24,18 +24,20 @@ static void open_files(int files)
 		ASSERT(open(DS_TEST_DEVICE, O_RDWR | O_CLOEXEC) >= 0);
 }
 
-/* Microseconds of the fastest of a few dumps. */
-static uint64_t dump_us(int files)
+/* Microseconds of so many dumps, the fastest of a few times. */
+static uint64_t dumps_us(int dumps, int files)
 {
 	uint64_t best = ~0ull, us;
 	struct timespec a, b;
 
 	for (int i = 0; i < TRIES; i++) {
-		mine = 0;
 		clock_gettime(CLOCK_MONOTONIC, &a);
-		EXPECT_EQ(0, nl_dump(DS_CMD_FILE_GET, count, NULL, NULL));
+		for (int dump = 0; dump < dumps; dump++) {
+			mine = 0;
+			EXPECT_EQ(0, nl_dump(DS_CMD_FILE_GET, count, NULL, NULL));
+			EXPECT_EQ(files, mine);
+		}
 		clock_gettime(CLOCK_MONOTONIC, &b);
-		EXPECT_EQ(files, mine);
 		us = (b.tv_sec - a.tv_sec) * 1000000ll + (b.tv_nsec - a.tv_nsec) / 1000;
 		if (us < best)
 			best = us;
@@ -43,6 +45,7 @@ static uint64_t dump_us(int files)
 	return best;
 }
 
+/* As many messages both times, so that a busy host is as much in the way of the one as of the other. */
 TEST(ten_times_the_files_take_ten_times_as_long)
 {
 	struct rlimit most = { MANY + 100, MANY + 100 };
@@ -50,10 +53,10 @@ TEST(ten_times_the_files_take_ten_times_as_long)
 
 	ASSERT_OK(setrlimit(RLIMIT_NOFILE, &most));
 	open_files(FEW);
-	few = dump_us(FEW);
+	few = dumps_us(MANY / FEW, FEW);
 	open_files(MANY - FEW);
-	many = dump_us(MANY);
-	printf("# %d files: %llu us, %d files: %llu us\n", FEW, (unsigned long long)few, MANY,
-	       (unsigned long long)many);
-	EXPECT(many < 20 * few);
+	many = dumps_us(1, MANY);
+	printf("# %d times %d files: %llu us, once %d files: %llu us\n", MANY / FEW, FEW,
+	       (unsigned long long)few, MANY, (unsigned long long)many);
+	EXPECT(many < 4 * few);
 }

@@ -102,6 +102,17 @@ static void wait_for(struct reads *r, uint32_t count)
 	EXPECT_EQ(count, completions(r));
 }
 
+/* Asynchronous, with all places of a ring of two free: it takes two. */
+static void async_until_full(struct reads *r)
+{
+	__atomic_store_n(&r->ring->head, r->ring->tail, __ATOMIC_RELEASE);
+	r->arg = DS_ARG(ds_ioc_submit, .flags = DS_SUBMIT_ASYNC, .ops = (uintptr_t)r->ops,
+			.nr_ops = READS);
+	EXPECT_OK(ds_ioctl(r->fd, DS_IOC_SUBMIT, &r->arg));
+	EXPECT_EQ(2, r->arg.out_accepted);
+	wait_for(r, 2);
+}
+
 TEST(it_needs_a_ring_and_somebody_who_waits)
 {
 	struct ds_op op = { .opcode = DS_OP_CAS, .length = 8 };
@@ -155,14 +166,20 @@ TEST(without_room_in_the_ring_all_are_waited_for)
 	ASSERT_OK(ds_ioctl(r.fd, DS_IOC_SUBMIT, &r.arg));
 	EXPECT_EQ(0, under_way(&r));
 	EXPECT_EQ(0, __atomic_load_n(&r.ring->tail, __ATOMIC_ACQUIRE));
+	async_until_full(&r);
+}
 
-	/* Nothing stays reserved. */
-	__atomic_store_n(&r.ring->head, 0, __ATOMIC_RELEASE);
-	r.arg = DS_ARG(ds_ioc_submit, .flags = DS_SUBMIT_ASYNC, .ops = (uintptr_t)r.ops,
-		       .nr_ops = READS);
-	EXPECT_OK(ds_ioctl(r.fd, DS_IOC_SUBMIT, &r.arg));
-	EXPECT_EQ(2, r.arg.out_accepted);
-	wait_for(&r, 2);
+/* So much as that may be taken, and is given back. */
+TEST(nothing_stays_reserved_in_a_ring_that_is_too_small)
+{
+	struct reads r;
+
+	for (int i = 0; i < 5; i++) {
+		make_reads(&r, 2);
+		ASSERT_OK(ds_ioctl(r.fd, DS_IOC_SUBMIT, &r.arg));
+		wait_for(&r, under_way(&r));	/* two or one may have fitted */
+		async_until_full(&r);
+	}
 }
 
 TEST(the_time_limit_may_be_as_short)
