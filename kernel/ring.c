@@ -25,6 +25,7 @@ static_assert(sizeof(struct ds_ring) == 128);
  *	the lock of @wait is taken
  * @tail: completions written so far
  * @reserved: slots that completions will still use
+ * @holders: who hold it
  * @wait: of the file, NULL once it is closed
  */
 struct ds_file_ring {
@@ -34,6 +35,7 @@ struct ds_file_ring {
 	spinlock_t		lock;		/* see above */
 	u32			tail;
 	u32			reserved;
+	u32			holders;
 	wait_queue_head_t	*wait;
 };
 
@@ -84,7 +86,7 @@ static void ds_ring_free(struct ds_file_ring *ring)
 static bool ds_ring_unused(struct ds_file_ring *ring)
 {
 	lockdep_assert_held(&ring->lock);
-	return !ring->wait && !ring->reserved;
+	return !ring->wait && !ring->reserved && !ring->holders;
 }
 
 void ds_ring_close(struct ds_file_ring *ring)
@@ -93,6 +95,25 @@ void ds_ring_close(struct ds_file_ring *ring)
 
 	spin_lock(&ring->lock);
 	ring->wait = NULL;
+	unused = ds_ring_unused(ring);
+	spin_unlock(&ring->lock);
+	if (unused)
+		ds_ring_free(ring);
+}
+
+void ds_ring_get(struct ds_file_ring *ring)
+{
+	spin_lock(&ring->lock);
+	ring->holders++;
+	spin_unlock(&ring->lock);
+}
+
+void ds_ring_put(struct ds_file_ring *ring)
+{
+	bool unused;
+
+	spin_lock(&ring->lock);
+	ring->holders--;
 	unused = ds_ring_unused(ring);
 	spin_unlock(&ring->lock);
 	if (unused)

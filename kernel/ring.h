@@ -10,6 +10,9 @@
  * A slot is reserved before its operation starts, so that a completion always
  * has a place. The ring outlives its file until the last reserved slot is used
  * or given back; completions after the file is closed go nowhere.
+ *
+ * The file's lock keeps the ring of a file. It may be closed behind that lock, as what
+ * the caller cannot be told of is taken back; so who goes on using it holds it.
  */
 #ifndef _DS_RING_H
 #define _DS_RING_H
@@ -34,6 +37,10 @@ struct ds_file_ring *ds_ring_create(u32 entries, wait_queue_head_t *wait);
 
 /* The caller is done with the ring. Context: process. */
 void ds_ring_close(struct ds_file_ring *ring);
+
+/* Hold it, beyond its close, and let it go. Context of both: process. */
+void ds_ring_get(struct ds_file_ring *ring);
+void ds_ring_put(struct ds_file_ring *ring);
 
 /* What is mapped; lives as long as the ring is not closed. */
 struct ds_buffer *ds_ring_buffer(struct ds_file_ring *ring);

@@ -205,7 +205,6 @@ static int ds_submit_sync(struct ds_file *file, struct ds_op_arg *args, struct d
 		.deadline = now + (u64)timeout_ms * NSEC_PER_MSEC,
 		.patience = now + (u64)arg->patience_ms * NSEC_PER_MSEC,
 	};
-	struct ds_file_ring *ring;
 	struct ds_cqe __user *to = u64_to_user_ptr(arg->cqes);
 	size_t bytes = arg->nr_ops * sizeof(*cqes);
 	int err;
@@ -215,16 +214,20 @@ static int ds_submit_sync(struct ds_file *file, struct ds_op_arg *args, struct d
 		return -EFAULT;
 
 	mutex_lock(&file->lock);
-	ring = file->ring;
-	if (ring || !arg->patience_ms)
-		ds_submit_resolve(file, args, arg->nr_ops);
-	mutex_unlock(&file->lock);
-	if (arg->patience_ms && !ring)
+	if (arg->patience_ms && !file->ring) {
+		mutex_unlock(&file->lock);
 		return -EINVAL;
-	if (arg->patience_ms && arg->patience_ms <= timeout_ms)
-		waits.ring = ring;
+	}
+	ds_submit_resolve(file, args, arg->nr_ops);
+	if (arg->patience_ms && arg->patience_ms <= timeout_ms) {
+		waits.ring = file->ring;
+		ds_ring_get(waits.ring);
+	}
+	mutex_unlock(&file->lock);
 
 	err = ds_ops_run(args, arg->nr_ops, &waits, cqes);
+	if (waits.ring)
+		ds_ring_put(waits.ring);
 	ds_submit_release(args, arg->nr_ops);
 	if (err)
 		return err;

@@ -68,7 +68,7 @@ u32 ds_ops_start(const struct ds_op_arg *args, u32 count, u64 deadline,
  * @deadline: ktime ns; what has not ended by then is -ETIMEDOUT, DS_UNKNOWN
  * @patience: ktime ns; what is under way then is -EINPROGRESS, DS_UNKNOWN, and ends in
  *	@ring, if there is room for it
- * @ring: open during ds_ops_run(); NULL: there is no @patience
+ * @ring: held by the caller; NULL: there is no @patience
  */
 struct ds_op_waits {
 	u64			deadline;

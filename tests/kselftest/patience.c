@@ -12,6 +12,7 @@
 #define PATIENCE_MS	1
 #define FOR_LONG_MS	30000
 #define TRIES		100	/* until some are under way when the call returns */
+#define TAKEN_BACK	20
 
 struct reads {
 	int fd;
@@ -22,25 +23,31 @@ struct reads {
 	struct ds_ioc_submit arg;
 };
 
-static void make_reads(struct reads *r, uint32_t entries)
+static void make_reads_without_ring(struct reads *r)
 {
-	struct ds_ioc_ring_create ring = DS_ARG(ds_ioc_ring_create, .entries = entries);
 	struct ds_ioc_space_open space;
 	uint32_t buf;
 
 	memset(r, 0, sizeof(*r));
 	r->fd = ds_open();
-	r->entries = entries;
 	space = ds_open_space(r->fd, DS_ACCESS_ALL);
 	buf = ds_make_buf(r->fd, READ_BYTES, NULL);
-	ASSERT_OK(ds_ioctl(r->fd, DS_IOC_RING_CREATE, &ring));
-	r->ring = ds_map(r->fd, ring.out_mmap_length, ring.out_mmap_offset);
 	for (uint32_t i = 0; i < READS; i++)
 		r->ops[i] = (struct ds_op){ .opcode = DS_OP_READ, .length = READ_BYTES,
 					    .space = space.out_handle, .addr = space.out_base,
 					    .buf = buf, .user_data = 1000 + i };
 	r->arg = DS_ARG(ds_ioc_submit, .ops = (uintptr_t)r->ops, .cqes = (uintptr_t)r->cqes,
 			.nr_ops = READS, .patience_ms = PATIENCE_MS, .timeout_ms = FOR_LONG_MS);
+}
+
+static void make_reads(struct reads *r, uint32_t entries)
+{
+	struct ds_ioc_ring_create ring = DS_ARG(ds_ioc_ring_create, .entries = entries);
+
+	make_reads_without_ring(r);
+	ASSERT_OK(ds_ioctl(r->fd, DS_IOC_RING_CREATE, &ring));
+	r->ring = ds_map(r->fd, ring.out_mmap_length, ring.out_mmap_offset);
+	r->entries = entries;
 }
 
 static uint32_t completions(struct reads *r)
@@ -203,6 +210,54 @@ TEST(the_time_limit_may_be_as_short)
 	EXPECT(count > 0);
 	ds_sleep_ms(500);
 	EXPECT_EQ(0, completions(&r));
+}
+
+struct maker {
+	int fd;
+	volatile bool over;
+};
+
+/* Makes rings that it cannot be told of, so that each is taken back. */
+static void *make_in_vain(void *p)
+{
+	struct maker *m = p;
+	struct ds_ioc_ring_create *arg;
+
+	arg = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT(arg != MAP_FAILED);
+	*arg = DS_ARG(ds_ioc_ring_create, .entries = 64);
+	ASSERT_OK(mprotect(arg, PAGE, PROT_READ));
+	while (!m->over)
+		EXPECT_ERR(EFAULT, ds_ioctl(m->fd, DS_IOC_RING_CREATE, arg));
+	munmap(arg, PAGE);
+	return NULL;
+}
+
+TEST(the_ring_may_be_taken_back_meanwhile)
+{
+	uint64_t end = ds_now_ms() + 10000u * ds_test_slow();
+	struct maker m = { 0 };
+	pthread_t thread;
+	struct reads r;
+	int found = 0;
+
+	make_reads_without_ring(&r);
+	m.fd = r.fd;
+	ASSERT(!pthread_create(&thread, NULL, make_in_vain, &m));
+	while (found < TAKEN_BACK && ds_now_ms() < end) {
+		r.arg.patience_ms = PATIENCE_MS;
+		if (ds_ioctl(r.fd, DS_IOC_SUBMIT, &r.arg)) {
+			EXPECT_EQ(EINVAL, errno);	/* there was none just then */
+			continue;
+		}
+		found++;
+		r.arg.patience_ms = 0;
+		ASSERT_OK(ds_ioctl(r.fd, DS_IOC_SUBMIT, &r.arg));
+	}
+	m.over = true;
+	ASSERT(!pthread_join(thread, NULL));
+	printf("# a ring was there %d times\n", found);
+	EXPECT(found > 0);
 }
 
 TEST(the_file_may_be_closed_meanwhile)
