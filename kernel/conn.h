@@ -79,6 +79,7 @@ struct ds_lane {
  * @urgent: lane for page faults and object-owner words
  * @peer: client: the peer that owns it
  * @attaches: server: segments that the other host has attached
+ * @fences: client: answers to the other host that wait for a client here to end
  * @deaf_until: it left a REVOKE unanswered; ktime ns
  * @stats: counters of the other host
  * @own_stats: @stats of a server
@@ -114,6 +115,7 @@ struct ds_conn {
 	struct ds_lane		urgent;
 	struct ds_peer		*peer;
 	atomic_t		attaches;
+	atomic_t		fences;
 	u64			deaf_until;
 	struct ds_stats		*stats;
 	struct ds_stats		own_stats;

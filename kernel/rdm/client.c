@@ -21,12 +21,14 @@
 #include <linux/spinlock.h>
 #include <linux/wait.h>
 #include "client.h"
+#include "params.h"
 #include "space.h"
 
 /**
  * struct ds_client - a client
  * @link: in the list of clients, under its lock
  * @ending: in the list of whoever has ended it with others
+ * @watches: who is told when it is gone, under the same lock
  * @ref: lifetime of the struct: whoever made it, and one for @users
  * @users: one until it is ended, one for each chain on its way
  * @ended: no chain begins any more
@@ -36,6 +38,7 @@
 struct ds_client {
 	struct list_head	link;
 	struct list_head	ending;
+	struct list_head	watches;
 	struct kref		ref;
 	refcount_t		users;
 	bool			ended;
@@ -72,6 +75,7 @@ struct ds_client *ds_client_create(struct ds_space *space)
 
 	if (!client)
 		return NULL;
+	INIT_LIST_HEAD(&client->watches);
 	kref_init(&client->ref);
 	ds_client_get(client);	/* for its users */
 	refcount_set(&client->users, 1);
@@ -97,6 +101,11 @@ bool ds_client_ended(const struct ds_client *client)
 	return READ_ONCE(client->ended);
 }
 
+bool ds_client_gone(const struct ds_client *client)
+{
+	return list_empty_careful(&client->link);
+}
+
 struct ds_space *ds_client_space(const struct ds_client *client)
 {
 	return client->space;
@@ -117,10 +126,14 @@ int ds_client_enter(struct ds_client *client)
 
 void ds_client_leave(struct ds_client *client)
 {
+	struct ds_client_watch *w;
+
 	if (!client || !refcount_dec_and_test(&client->users))
 		return;
 	spin_lock(&ds_clients_lock);
 	list_del_init(&client->link);
+	list_for_each_entry(w, &client->watches, link)
+		mod_delayed_work(ds_inbox_wq, &w->work, 0);
 	spin_unlock(&ds_clients_lock);
 	wake_up_all(&ds_clients_wait);
 	ds_client_put(client);
@@ -176,11 +189,35 @@ int ds_client_wait_gone(struct ds_client *client, u32 timeout_ms)
 {
 	long left;
 
-	left = wait_event_killable_timeout(ds_clients_wait, list_empty_careful(&client->link),
+	left = wait_event_killable_timeout(ds_clients_wait, ds_client_gone(client),
 					   msecs_to_jiffies(timeout_ms) + 1);
 	if (left < 0)
 		return -EINTR;
 	return left ? 0 : -ETIMEDOUT;
+}
+
+/* All under the lock: the work, once it has it, is queued by nobody any more. */
+void ds_client_watch(struct ds_client *client, struct ds_client_watch *w, u32 timeout_ms)
+{
+	bool gone;
+
+	spin_lock(&ds_clients_lock);
+	gone = list_empty(&client->link);
+	list_add_tail(&w->link, &client->watches);
+	queue_delayed_work(ds_inbox_wq, &w->work, gone ? 0 : msecs_to_jiffies(timeout_ms) + 1);
+	spin_unlock(&ds_clients_lock);
+}
+
+bool ds_client_unwatch(struct ds_client *client, struct ds_client_watch *w)
+{
+	bool gone;
+
+	spin_lock(&ds_clients_lock);
+	gone = list_empty(&client->link);
+	list_del(&w->link);
+	cancel_delayed_work(&w->work);	/* it may have gone when the work had begun */
+	spin_unlock(&ds_clients_lock);
+	return gone;
 }
 
 struct ds_client *ds_client_find(u64 token)

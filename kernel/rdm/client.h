@@ -9,7 +9,9 @@
 #ifndef _DS_CLIENT_H
 #define _DS_CLIENT_H
 
+#include <linux/list.h>
 #include <linux/types.h>
+#include <linux/workqueue.h>
 
 struct ds_client;
 struct ds_domain;
@@ -57,12 +59,30 @@ void ds_clients_end_of(const struct ds_domain *domain);
 int ds_client_wait_gone(struct ds_client *client, u32 timeout_ms);
 
 /**
+ * struct ds_client_watch - what is done when a client is gone, or has taken too long
+ * @link: of the client; private
+ * @work: does it, on ds_inbox_wq; the caller's, which begins with ds_client_unwatch()
+ */
+struct ds_client_watch {
+	struct list_head	link;
+	struct delayed_work	work;
+};
+
+/*
+ * Have @w->work run when an ended client is gone, or after @timeout_ms. The second one says
+ * whether it is, and the work is not queued again. Context: process.
+ */
+void ds_client_watch(struct ds_client *client, struct ds_client_watch *w, u32 timeout_ms);
+bool ds_client_unwatch(struct ds_client *client, struct ds_client_watch *w);
+
+/**
  * ds_client_find - the client with number @token, with a reference
  *
  * Return: NULL: it is gone, or never was
  */
 struct ds_client *ds_client_find(u64 token);
 bool ds_client_ended(const struct ds_client *client);
+bool ds_client_gone(const struct ds_client *client);
 struct ds_space *ds_client_space(const struct ds_client *client);
 
 void ds_clients_init(void);

@@ -4,7 +4,8 @@
  *
  * Normal operation. Compute nodes know each other by their memory servers only.
  * Who fences asks each server of its space; the server asks the client's node,
- * which ends the client and answers when the last of its chains has ended.
+ * which ends the client and answers when the last of its chains has ended. Other
+ * messages to that node do not wait behind it.
  *
  * Recovery. A node that does not answer loses its connections to that server: when
  * their queue pairs are destroyed, nothing that is still on its way can be
@@ -34,6 +35,7 @@
 #include "fenced.h"
 #include "grant.h"
 #include "msg.h"
+#include "msg_queue.h"
 #include "params.h"
 #include "segment.h"
 #include "space.h"
@@ -42,6 +44,7 @@
 #define DS_FENCE_ASK_MS		2500	/* for its node to answer */
 #define DS_FENCE_LOOK_MS	500	/* the same, when nothing is to be ended */
 #define DS_FENCES_MAX		64	/* that a server works on for a trust domain */
+#define DS_FENCE_ANSWERS	64	/* that wait of a connection; twice what one waits for */
 
 /* A request that a memory server works on. */
 struct ds_fence {
@@ -52,8 +55,17 @@ struct ds_fence {
 	struct ds_fence_req	req;
 };
 
+/* An answer of the client's node that waits for the client. */
+struct ds_fence_answer {
+	struct ds_client_watch	watch;
+	struct ds_client	*client;	/* with a reference */
+	struct ds_conn		*conn;		/* likewise */
+	struct ds_msg_from	from;		/* likewise */
+};
+
 static LIST_HEAD(ds_fences);
 static DEFINE_SPINLOCK(ds_fences_lock);	/* innermost */
+static atomic_t ds_fence_answers;
 static DECLARE_WAIT_QUEUE_HEAD(ds_fences_wait);
 
 /* ---- who fences ---- */
@@ -302,40 +314,90 @@ static int ds_fence_serve_node(const struct ds_fence_req *req, const struct ds_m
 
 /* ---- the client's node ---- */
 
-static int ds_fence_client(const struct ds_fence_req *req, struct ds_client *client,
-			   struct ds_conn *conn)
+/* The client has ended. What a connection that is down has lost may still be on its way. */
+static int ds_fence_ended(const struct ds_conn *conn)
 {
+	return READ_ONCE(conn->state) == DS_CONN_UP ? 0 : -ENOTCONN;
+}
+
+static void ds_fence_answer_work(struct work_struct *work)
+{
+	struct ds_fence_answer *answer = container_of(to_delayed_work(work),
+						      struct ds_fence_answer, watch.work);
+	struct ds_conn *conn = answer->conn;
+	int ret = -ETIMEDOUT;
+
+	if (ds_client_unwatch(answer->client, &answer->watch))
+		ret = ds_fence_ended(conn);
+	ds_client_put(answer->client);
+	ds_msg_finish(&answer->from, DS_SERVICE_FENCE, ret, NULL, 0);
+	kfree(answer);
+	atomic_dec(&conn->fences);
+	ds_conn_put(conn);
+	if (atomic_dec_and_test(&ds_fence_answers))
+		wake_up_all(&ds_fences_wait);
+}
+
+/* Not in the inbox: all that the other host says would wait behind it. */
+static int ds_fence_answer_later(struct ds_client *client, const struct ds_msg *msg,
+				 u32 timeout_ms)
+{
+	struct ds_fence_answer *answer;
+
+	if (atomic_inc_return(&msg->conn->fences) > DS_FENCE_ANSWERS) {
+		atomic_dec(&msg->conn->fences);
+		return -EBUSY;
+	}
+	answer = kmalloc(sizeof(*answer), GFP_KERNEL);
+	if (!answer) {
+		atomic_dec(&msg->conn->fences);
+		return -ENOMEM;
+	}
+	INIT_DELAYED_WORK(&answer->watch.work, ds_fence_answer_work);
+	ds_client_get(client);
+	answer->client = client;
+	ds_conn_get(msg->conn);
+	answer->conn = msg->conn;
+	ds_conn_get(msg->conn);
+	answer->from = (struct ds_msg_from){ .conn = msg->conn, .seq = msg->seq,
+					     .want_reply = true };
+	atomic_inc(&ds_fence_answers);
+	ds_client_watch(client, &answer->watch, timeout_ms);
+	return DS_MSG_REPLY_LATER;
+}
+
+static int ds_fence_client(const struct ds_fence_req *req, struct ds_client *client,
+			   const struct ds_msg *msg)
+{
+	bool look = req->flags & cpu_to_le32(DS_FENCE_IF_GONE);
+
 	if (!ds_client_ended(client)) {
 		/* The server's number is what it says; its domain is proved. */
-		if (!ds_space_has(ds_client_space(client), conn->hs.peer.node,
+		if (!ds_space_has(ds_client_space(client), msg->conn->hs.peer.node,
 				  le64_to_cpu(req->segment)))
 			return -EACCES;
-		if (req->flags & cpu_to_le32(DS_FENCE_IF_GONE))
+		if (look)
 			return -EEXIST;
 		ds_client_end(client);
 	}
-	/* Its teardown waits for us, and whoever asked gets no answer: ds_fence_by_conn(). */
-	if (READ_ONCE(conn->state) == DS_CONN_CLOSING)
-		return -ENOTCONN;
-	return ds_client_wait_gone(client, DS_FENCE_CLIENT_MS);
+	if (ds_client_gone(client) || !msg->want_reply || ds_fence_ended(msg->conn))
+		return ds_fence_ended(msg->conn);
+	return ds_fence_answer_later(client, msg, look ? DS_FENCE_LOOK_MS : DS_FENCE_CLIENT_MS);
 }
 
-static int ds_fence_serve_client(const struct ds_fence_req *req, struct ds_conn *conn)
+static int ds_fence_serve_client(const struct ds_fence_req *req, const struct ds_msg *msg)
 {
 	struct ds_client *client;
-	int ret = 0;
+	int ret = -EACCES;
 
-	if (conn->server)
+	if (msg->conn->server)
 		return -EPERM;
 	client = ds_client_find(le64_to_cpu(req->token));
-	if (client) {
-		ret = -EACCES;
-		if (ds_client_space(client)->domain == conn->domain)
-			ret = ds_fence_client(req, client, conn);
-		ds_client_put(client);
-	}
-	if (!ret && READ_ONCE(conn->state) != DS_CONN_UP)
-		ret = -ENOTCONN;
+	if (!client)
+		return ds_fence_ended(msg->conn);
+	if (ds_client_space(client)->domain == msg->conn->domain)
+		ret = ds_fence_client(req, client, msg);
+	ds_client_put(client);
 	return ret;
 }
 
@@ -351,7 +413,7 @@ static int ds_fence_serve(void *ctx, const struct ds_msg *msg, void *reply, u32 
 	case DS_FENCE_NODE:
 		return ds_fence_serve_node(req, msg);
 	case DS_FENCE_CLIENT:
-		return req->node ? -EINVAL : ds_fence_serve_client(req, msg->conn);
+		return req->node ? -EINVAL : ds_fence_serve_client(req, msg);
 	case DS_FENCE_MISSED:
 		if (!msg->conn->server)
 			return -EPERM;
@@ -371,7 +433,8 @@ int ds_fence_init(void)
 void ds_fence_exit(void)
 {
 	ds_msg_unbind(DS_SERVICE_FENCE);
-	wait_event(ds_fences_wait, list_empty_careful(&ds_fences));
+	wait_event(ds_fences_wait, list_empty_careful(&ds_fences) &&
+		   !atomic_read(&ds_fence_answers));
 	flush_workqueue(ds_fence_wq);	/* the last one may not have returned */
 	ds_fenced_exit();
 }
