@@ -40,12 +40,13 @@ int ds_dump_object(struct ds_dump *dump, int (*put)(struct sk_buff *skb, void *o
 			  &ds_genl_family, NLM_F_MULTI, dump->get);
 	if (!hdr)
 		return -EMSGSIZE;
-	cb->seq = ds_netlink_generation(dump->get);
-	genl_dump_check_consistent(cb, hdr);
 	if (put(dump->skb, object)) {
 		genlmsg_cancel(dump->skb, hdr);
 		return -EMSGSIZE;
 	}
+	/* Not before: what it says is said once, and a message that does not fit is not sent. */
+	cb->seq = ds_netlink_generation(dump->get);
+	genl_dump_check_consistent(cb, hdr);
 	genlmsg_end(dump->skb, hdr);
 	cb->args[0]++;
 	return 0;
@@ -430,6 +431,9 @@ int ds_netlink_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 		NL_SET_ERR_MSG(cb->extack, "a dump takes no attributes; send the command without");
 		return -EINVAL;
 	}
+	/* Before anything is looked at: a change may come between that and its message. */
+	if (!cb->prev_seq)
+		cb->prev_seq = ds_netlink_generation(dump.get);
 	err = ds_dumps[dump.get](&dump);
 	cb->seq = ds_netlink_generation(dump.get);	/* for the message that ends the dump */
 	if (err && !skb->len)

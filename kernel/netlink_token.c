@@ -68,8 +68,6 @@ int ds_token_set_cmd(struct genl_info *info)
 	if (err) {
 		info->extack->_msg = ds_share_sentence(err);
 		NL_SET_BAD_ATTR(info->extack, setting);
-	} else if (domain) {
-		ds_netlink_changed(DS_CMD_TOKEN_PARAM_GET);	/* a share may have come or gone */
 	}
 	return err;
 }

@@ -170,8 +170,6 @@ static int ds_read_token(struct ds_dump_token *d)
 /* So that whoever asks is told, though nothing has changed. */
 static void ds_dump_is_incomplete(struct ds_dump *dump)
 {
-	if (!dump->cb->prev_seq)	/* no message has been given yet */
-		dump->cb->prev_seq = ds_netlink_generation(dump->get);
 	ds_netlink_changed(dump->get);
 }
 
@@ -360,6 +358,12 @@ int ds_dump_token_stats(struct ds_dump *dump)
 	if (!err)
 		err = ds_dump_fetch_stats(dump);
 	kfree(stats);
+	/*
+	 * The lock is not held meanwhile, for the reason said above. But whoever has changed what
+	 * was given has it, or has said so.
+	 */
+	ds_token_devices_lock();
+	ds_token_devices_unlock();
 	return err;
 }
 
@@ -400,5 +404,6 @@ int ds_dump_token_params(struct ds_dump *dump)
 			param.note[0] = '\0';
 		err = ds_dump_object(dump, ds_put_token_param, &param);
 	}
+	ds_token_shares_settle();
 	return err;
 }

@@ -82,6 +82,7 @@ static int ds_token_device_enter(struct ds_token_device *dev)
 			continue;
 		dev->number = number;
 		rcu_assign_pointer(ds_token_devices[number], dev);
+		ds_netlink_changed(DS_CMD_TOKEN_STAT_GET);
 		ret = 0;
 		break;
 	}
@@ -104,7 +105,6 @@ struct ds_token_device *ds_token_device_add(struct ib_device *ib)
 	ret = ds_token_device_enter(dev);
 	if (ret)
 		goto err_counts;
-	ds_netlink_changed(DS_CMD_TOKEN_STAT_GET);
 	return dev;
 
 err_counts:

@@ -9,6 +9,8 @@
 #include <linux/numa.h>
 #include <linux/sizes.h>
 #include <linux/string.h>
+#include <uapi/ds/netlink.h>
+#include "netlink.h"
 #include "params.h"
 #include "token_fetch.h"
 #include "token_load.h"
@@ -193,15 +195,22 @@ int ds_token_param_find(const char *name, u32 domain, struct ds_token_param *p)
 	return ds_share_param_find(name, domain, p);
 }
 
+static DEFINE_MUTEX(ds_shares_lock);	/* each setting is of a pair */
+
+void ds_token_shares_settle(void)
+{
+	mutex_lock(&ds_shares_lock);
+	mutex_unlock(&ds_shares_lock);
+}
+
 static int ds_share_param_set(u32 which, u32 domain, u32 value)
 {
-	static DEFINE_MUTEX(lock);	/* each setting is of a pair */
 	struct ds_share share;
 	int ret = ds_shares_prepare(&ds_tokens.shares);
 
 	if (ret)
 		return ret;
-	mutex_lock(&lock);
+	mutex_lock(&ds_shares_lock);
 	share = ds_token_share_of(domain);
 	if (which == DS_SHARE_MIN)
 		share.min = value;
@@ -210,7 +219,9 @@ static int ds_share_param_set(u32 which, u32 domain, u32 value)
 	local_bh_disable();	/* as chains, who take the cache's lock */
 	ret = ds_cache_partition(&ds_tokens, domain, share.min, share.max);
 	local_bh_enable();
-	mutex_unlock(&lock);
+	if (!ret)
+		ds_netlink_changed(DS_CMD_TOKEN_PARAM_GET);	/* one may have come or gone */
+	mutex_unlock(&ds_shares_lock);
 	return ret;
 }
 

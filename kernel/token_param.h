@@ -43,4 +43,7 @@ int ds_token_param_find(const char *name, u32 domain, struct ds_token_param *p);
  */
 int ds_token_param_set(u32 index, u32 domain, u64 value);
 
+/* What ds_token_param_get() has met of shares that come and go is a change that netlink counts. */
+void ds_token_shares_settle(void);
+
 #endif

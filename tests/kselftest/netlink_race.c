@@ -2,7 +2,8 @@
 /*
  * The netlink family "ds" under many callers at once: the same few objects are
  * made, looked at and deleted by all of them. Each call may find that another was
- * faster, but nothing else, and nothing is left at the end.
+ * faster, but nothing else, and nothing is left at the end. And a list that is read while
+ * one of its objects comes and goes has all others, or says that it was interrupted.
  */
 #include "ds_test.h"
 #include "ds_nl.h"
@@ -154,4 +155,77 @@ TEST(many_callers_fight_for_the_same_objects)
 	}
 	clean_up();
 	tidy_host();
+}
+
+/* ---- lists ---- */
+
+#define LIST_SECONDS	8
+#define SHARES		16	/* of domains 1 to 16 */
+#define WHOLE_L1	8192	/* no share */
+
+static void count_share(void *ctx)
+{
+	unsigned int *times = ctx;
+	uint64_t domain = nl_get(DS_A_DOMAIN);
+
+	if (domain <= SHARES)
+		times[domain]++;
+}
+
+/* All but the first are in the list, with two values each, unless it was interrupted. */
+static bool is_whole(void)
+{
+	unsigned int times[SHARES + 1] = { 0 };
+	bool interrupted = false;
+	uint32_t domain;
+
+	EXPECT_EQ(0, nl_dump(DS_CMD_TOKEN_PARAM_GET, count_share, times, &interrupted));
+	for (domain = 2; domain <= SHARES && !interrupted; domain++)
+		if (!EXPECT_EQ(2, times[domain])) {
+			printf("# domain %u\n", domain);
+			break;
+		}
+	return !interrupted;
+}
+
+static int set_share(uint32_t domain, uint64_t max)
+{
+	static const char name[] = "SHARE_MAX";
+	struct nl_request r;
+
+	nl_begin(&r, DS_CMD_TOKEN_SET, 0);
+	nl_put(&r, DS_A_NAME, name, sizeof(name));
+	nl_put_u64(&r, DS_A_SETTING, max);
+	nl_put_u32(&r, DS_A_DOMAIN, domain);
+	return nl_call(&r);
+}
+
+TEST(a_list_is_whole_or_interrupted)
+{
+	uint64_t end = ds_now_ms() + LIST_SECONDS * 1000;
+	unsigned int whole = 0, all = 0;
+	uint32_t domain;
+	pid_t child;
+	int status;
+
+	for (domain = 1; domain <= SHARES; domain++)
+		ASSERT(set_share(domain, 100) == 0);
+	fflush(stdout);
+	child = fork();
+	ASSERT(child >= 0);
+	if (!child) {
+		nl_renew();
+		while (ds_now_ms() < end) {
+			EXPECT_EQ(0, set_share(1, 100));
+			EXPECT_EQ(0, set_share(1, WHOLE_L1));
+		}
+		exit(ds_test_failed);
+	}
+	for (; ds_now_ms() < end && !ds_test_failed; all++)
+		whole += is_whole();
+	ASSERT(waitpid(child, &status, 0) == child);
+	EXPECT_EQ(0, status);
+	printf("# %u of %u lists were not interrupted\n", whole, all);
+	for (domain = 1; domain <= SHARES; domain++)
+		EXPECT_EQ(0, set_share(domain, WHOLE_L1));
 }
