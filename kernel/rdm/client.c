@@ -2,7 +2,7 @@
 /*
  * DS: clients, programs whose use of a space can be ended by others (fenced).
  *
- * Normal operation. A client is in the list from its enrolment until it is ended
+ * Normal operation. A client is in the table from its enrolment until it is ended
  * and its last chain has ended too. Each chain is a user of it, and one more is
  * its being allowed to begin chains, which ends once.
  *
@@ -10,8 +10,10 @@
  * who ends it says so and then stops being counted. So either the chain sees the
  * end, or whoever waits for the client sees the chain.
  *
- * Locking: ds_clients_lock is innermost.
+ * Locking: ds_clients_lock is innermost. Any user may make very many clients, so it is not
+ * held for all of them.
  */
+#include <linux/hashtable.h>
 #include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/random.h>
@@ -26,7 +28,7 @@
 
 /**
  * struct ds_client - a client
- * @link: in the list of clients, under its lock
+ * @link: in the table of clients, by number, under its lock
  * @ending: in the list of whoever has ended it with others
  * @watches: who is told when it is gone, under the same lock
  * @ref: lifetime of the struct: whoever made it, and one for @users
@@ -36,7 +38,7 @@
  * @space: what it may use; a reference is held
  */
 struct ds_client {
-	struct list_head	link;
+	struct hlist_node	link;
 	struct list_head	ending;
 	struct list_head	watches;
 	struct kref		ref;
@@ -46,7 +48,7 @@ struct ds_client {
 	struct ds_space		*space;
 };
 
-static LIST_HEAD(ds_clients);
+static DEFINE_HASHTABLE(ds_clients, 12);
 static DEFINE_SPINLOCK(ds_clients_lock);
 static DECLARE_WAIT_QUEUE_HEAD(ds_clients_wait);
 static u64 ds_clients_last;	/* token */
@@ -86,7 +88,7 @@ struct ds_client *ds_client_create(struct ds_space *space)
 		ds_clients_last = (ds_clients_last + 1) & GENMASK_ULL(DS_CLIENT_TOKEN_BITS - 1, 0);
 	} while (!ds_clients_last);
 	client->token = ds_clients_last;
-	list_add_tail(&client->link, &ds_clients);
+	hash_add(ds_clients, &client->link, client->token);
 	spin_unlock(&ds_clients_lock);
 	return client;
 }
@@ -101,9 +103,15 @@ bool ds_client_ended(const struct ds_client *client)
 	return READ_ONCE(client->ended);
 }
 
-bool ds_client_gone(const struct ds_client *client)
+/* With the lock, so that what is looked at next is not older. */
+bool ds_client_gone(struct ds_client *client)
 {
-	return list_empty_careful(&client->link);
+	bool gone;
+
+	spin_lock(&ds_clients_lock);
+	gone = hlist_unhashed(&client->link);
+	spin_unlock(&ds_clients_lock);
+	return gone;
 }
 
 struct ds_space *ds_client_space(const struct ds_client *client)
@@ -131,7 +139,7 @@ void ds_client_leave(struct ds_client *client)
 	if (!client || !refcount_dec_and_test(&client->users))
 		return;
 	spin_lock(&ds_clients_lock);
-	list_del_init(&client->link);
+	hash_del(&client->link);
 	list_for_each_entry(w, &client->watches, link)
 		mod_delayed_work(ds_inbox_wq, &w->work, 0);
 	spin_unlock(&ds_clients_lock);
@@ -153,21 +161,34 @@ void ds_client_end(struct ds_client *client)
 	ds_client_leave(client);
 }
 
-/* Those of the space, or if there is none of the domain. Any user may have made very many. */
+/* Add those in a part of the table to @ended: of the space, or if there is none of the domain. */
+static void ds_clients_end_part(struct hlist_head *part, const struct ds_space *space,
+				const struct ds_domain *domain, struct list_head *ended)
+{
+	struct ds_client *client;
+
+	spin_lock(&ds_clients_lock);
+	hlist_for_each_entry(client, part, link) {
+		if (!client->ended &&
+		    (space ? client->space == space : client->space->domain == domain)) {
+			WRITE_ONCE(client->ended, true);
+			list_add_tail(&client->ending, ended);
+		}
+	}
+	spin_unlock(&ds_clients_lock);
+}
+
+/* Who enrolls meanwhile is as one who does so afterwards. */
 static void ds_clients_end_all(const struct ds_space *space, const struct ds_domain *domain)
 {
 	struct ds_client *client, *next;
 	LIST_HEAD(ended);
+	u32 i;
 
-	spin_lock(&ds_clients_lock);
-	list_for_each_entry(client, &ds_clients, link) {
-		if (!client->ended &&
-		    (space ? client->space == space : client->space->domain == domain)) {
-			WRITE_ONCE(client->ended, true);
-			list_add_tail(&client->ending, &ended);
-		}
+	for (i = 0; i < HASH_SIZE(ds_clients); i++) {
+		ds_clients_end_part(&ds_clients[i], space, domain, &ended);
+		cond_resched();
 	}
-	spin_unlock(&ds_clients_lock);
 	smp_mb();	/* pairs with the one in ds_client_enter() */
 	list_for_each_entry_safe(client, next, &ended, ending) {
 		ds_client_leave(client);
@@ -202,7 +223,7 @@ void ds_client_watch(struct ds_client *client, struct ds_client_watch *w, u32 ti
 	bool gone;
 
 	spin_lock(&ds_clients_lock);
-	gone = list_empty(&client->link);
+	gone = hlist_unhashed(&client->link);
 	list_add_tail(&w->link, &client->watches);
 	queue_delayed_work(ds_inbox_wq, &w->work, gone ? 0 : msecs_to_jiffies(timeout_ms) + 1);
 	spin_unlock(&ds_clients_lock);
@@ -213,7 +234,7 @@ bool ds_client_unwatch(struct ds_client *client, struct ds_client_watch *w)
 	bool gone;
 
 	spin_lock(&ds_clients_lock);
-	gone = list_empty(&client->link);
+	gone = hlist_unhashed(&client->link);
 	list_del(&w->link);
 	cancel_delayed_work(&w->work);	/* it may have gone when the work had begun */
 	spin_unlock(&ds_clients_lock);
@@ -225,7 +246,7 @@ struct ds_client *ds_client_find(u64 token)
 	struct ds_client *client, *found = NULL;
 
 	spin_lock(&ds_clients_lock);
-	list_for_each_entry(client, &ds_clients, link) {
+	hash_for_each_possible(ds_clients, client, link, token) {
 		if (client->token == token) {
 			ds_client_get(client);
 			found = client;

@@ -82,7 +82,7 @@ bool ds_client_unwatch(struct ds_client *client, struct ds_client_watch *w);
  */
 struct ds_client *ds_client_find(u64 token);
 bool ds_client_ended(const struct ds_client *client);
-bool ds_client_gone(const struct ds_client *client);
+bool ds_client_gone(struct ds_client *client);
 struct ds_space *ds_client_space(const struct ds_client *client);
 
 void ds_clients_init(void);

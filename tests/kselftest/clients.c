@@ -106,6 +106,50 @@ TEST(whoever_is_fenced_does_nothing_more)
 	EXPECT_RUNS(victim);
 }
 
+#define CROWD		300	/* files of somebody who enrolls as often as he may */
+#define ENROLLED	1024	/* handles of each */
+#define FENCES		50
+
+static uint64_t us_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000ull + t.tv_nsec / 1000;
+}
+
+/* Of a client that never was. The shortest of some: the machine may be busy with other things. */
+static unsigned long long us_of_a_fence(const struct setup *s)
+{
+	uint64_t start, us, least = ~0ull;
+
+	for (int i = 0; i < FENCES; i++) {
+		start = us_now();
+		EXPECT_OK(fence(s, TOKEN_MAX - 1, 0));
+		us = us_now() - start;
+		if (us < least)
+			least = us;
+	}
+	return least;
+}
+
+TEST(many_clients_of_somebody_else_slow_no_fence)
+{
+	struct setup s = set_up(DS_ACCESS_ALL), other;
+	unsigned long long before = us_of_a_fence(&s), with;
+
+	for (unsigned int i = 0; i < CROWD / ds_test_slow(); i++) {
+		other.fd = ds_open();
+		for (int j = 0; j < ENROLLED; j++) {
+			other.space = ds_open_space(other.fd, DS_ACCESS_ALL);
+			enroll(&other);
+		}
+	}
+	with = us_of_a_fence(&s);
+	printf("# %llu us, with many clients %llu\n", before, with);
+	EXPECT(with < 2 * before + 3000);
+}
+
 TEST(one_may_fence_oneself)
 {
 	struct setup s = set_up(DS_ACCESS_ALL);
