@@ -105,6 +105,28 @@ void who_waits_for_what_ends_is_served(void **) {
     }
 }
 
+// Wherever those who wait for one object are served in the end: who came first is the first on the
+// link. The batch begins at 5000, and has it for 1 ns; each of the others as long.
+void who_came_first_is_served_first(void **) {
+    RunOptions options = simple();
+    options.policy = "literal-001";
+    options.set("PREFETCH_BATCH_THRESHOLD", 64);
+    options.set("L2_PAGE_PREFETCH_SIZE", 0);
+    options.set("PROMOTE_TO_L1_THRESHOLD", 255);
+    // It stays at home, where they write.
+    RunResult r = run(script({{0, 'w'}, {0, 'w'}, {0, 'w'}}), options);
+    assert_int_equal(r.moved[1] + r.moved[2], 0);
+    assert_int_equal(r.times.max(), 5000 + 302);
+    assert_int_equal(r.times.min(), 5000 + 304 - 2000);
+    // It comes to L2, and they are served there.
+    options.l2 = 1;
+    options.set("PROMOTE_TO_L2_THRESHOLD", 1);
+    r = run(script({{0, 'r'}, {0, 'r'}, {0, 'r'}}), options);
+    assert_int_equal(r.moved[2], 1);
+    assert_int_equal(r.times.max(), 5501 + 101);
+    assert_int_equal(r.times.min(), 5501 + 103 - 2000);
+}
+
 // A use of each object waits when it ends, again and again, with the same indices.
 void lives_that_end_in_a_batch(void **) {
     Trace trace;
@@ -213,6 +235,7 @@ int main() {
         cmocka_unit_test(what_is_at_hand_is_written_through),
         cmocka_unit_test(a_batch_does_not_wait_for_ever),
         cmocka_unit_test(who_waits_for_what_ends_is_served),
+        cmocka_unit_test(who_came_first_is_served_first),
         cmocka_unit_test(lives_that_end_in_a_batch),
         cmocka_unit_test(a_full_queue_is_passed_by),
         cmocka_unit_test(a_small_queue_is_due_sooner),

@@ -470,6 +470,25 @@ void damaged_packings(void **) {
     }
 }
 
+/// It is said where: not where the piece begins that was read at once, which may be all of the
+/// file.
+void where_it_is_damaged(void **) {
+    Folder folder;
+    std::string content;
+    std::mt19937 random(7);
+
+    for (int i = 0; i < 20'000; i++)
+        content += std::to_string(random()) + "\n";
+    for (Pack pack : packs) {
+        std::string packed = pack(content);
+        size_t hole = packed.size() * 3 / 4, near = 0;
+        packed.replace(hole, 16 << 10, 16 << 10, '\xff');
+        std::string said = refused(folder.file(packed)).sentence;
+        assert_int_equal(sscanf(strstr(said.c_str(), "near byte"), "near byte %zu", &near), 1);
+        assert_in_range(near, hole - (8 << 10), packed.size());
+    }
+}
+
 /// Zeros between pieces and behind the last one, however many, are nothing. All
 /// else is damage.
 void padded_packings(void **) {
@@ -485,7 +504,7 @@ void padded_packings(void **) {
         }
 }
 
-/// What takes too much memory is not called damaged.
+/// What takes too much memory is not called damaged, and another copy of it would be no better.
 void a_wide_window(void **) {
     std::string content(1 << 20, '1'), out(ZSTD_compressBound(content.size()), 0);
     std::unique_ptr<ZSTD_CCtx, decltype(&ZSTD_freeCCtx)> z(ZSTD_createCCtx(), ZSTD_freeCCtx);
@@ -496,7 +515,9 @@ void a_wide_window(void **) {
     ZSTD_CCtx_setParameter(z.get(), ZSTD_c_windowLog, 30);
     assert_int_equal(ZSTD_compressStream2(z.get(), &to, &in, ZSTD_e_flush) > 0, 0);
     assert_int_equal(ZSTD_compressStream2(z.get(), &to, &in, ZSTD_e_end), 0);
-    assert_true(has(refused(folder.file(out.substr(0, to.pos))).sentence, "too much memory"));
+    auto error = refused(folder.file(out.substr(0, to.pos)));
+    assert_true(has(error.sentence, "too much memory"));
+    assert_true(has(error.remedy, "Unpack it") && !has(error.remedy, "again"));
 }
 
 void blocks_of_addresses(void **) {
@@ -638,6 +659,7 @@ int main() {
         cmocka_unit_test(a_long_file),
         cmocka_unit_test(progress),
         cmocka_unit_test(damaged_packings),
+        cmocka_unit_test(where_it_is_damaged),
         cmocka_unit_test(padded_packings),
         cmocka_unit_test(a_wide_window),
         cmocka_unit_test(blocks_of_addresses),

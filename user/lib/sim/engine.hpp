@@ -85,6 +85,7 @@ private:
     int fetch(uint32_t page, std::span<ds_batch_item> items);
     int install(const ds_batch_item &item);
     void told(Waiter &waiter);
+    void arrived(const Ask &ask);
     void serve(const Ask &ask, uint32_t token, uint64_t now);
     Waiter *&last_of(uint32_t token);
 
@@ -101,6 +102,7 @@ private:
     std::deque<Waiter> waiters_;
     std::vector<Waiter *> free_waiters_;
     std::vector<Waiter *> last_;  // of those who wait for a token, by its index
+    std::vector<Waiter *> told_;  // of one token, of which not all have been told
     uint64_t now_ = 0;
     uint64_t fetched_ = 0;  // when what was fetched last is at hand
     bool flushing_ = false;

@@ -148,23 +148,34 @@ int Batch::install(const ds_batch_item &item) {
     return 0;
 }
 
-// The token is at hand soon. If it comes into L1, then there.
+// Who came last is told first, but they are served in the order in which they came.
 void Batch::told(Waiter &waiter) {
-    uint32_t token = engine_.tokens_[waiter.ask.object];
+    told_.push_back(&waiter);
+    if (waiter.before)
+        return;
+    last_of(engine_.tokens_[waiter.ask.object]) = nullptr;
+    for (Waiter *w : std::views::reverse(told_)) {
+        arrived(w->ask);
+        free_waiters_.push_back(w);
+    }
+    told_.clear();
+}
+
+// The token is at hand soon. If it comes into L1, then there.
+void Batch::arrived(const Ask &ask) {
+    uint32_t token = engine_.tokens_[ask.object];
     uint32_t change = engine_.change_of(token);
 
-    last_of(token) = waiter.before;  // who came last is told first
-    free_waiters_.push_back(&waiter);
     if (change != Engine::none) {
-        engine_.wait(waiter.ask, change);
+        engine_.wait(ask, change);
         return;
     }
     engine_.result_.waits++;
-    unsigned tier = engine_.touch(token, waiter.ask.write);
-    if (waiter.ask.write)
-        engine_.serve(waiter.ask, tier, now_);
+    unsigned tier = engine_.touch(token, ask.write);
+    if (ask.write)
+        engine_.serve(ask, tier, now_);
     else
-        engine_.served(waiter.ask, fetched_);
+        engine_.served(ask, fetched_);
 }
 
 void Engine::access_batched(const Ask &ask, uint32_t token, uint64_t now) {

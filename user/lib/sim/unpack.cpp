@@ -42,13 +42,13 @@ public:
                 break;
             if (left_.empty() && !at_end_)
                 continue;
-            room.in = left_;
-            size_t before = room.out.size();
+            room.in = left_.first(std::min(left_.size(), most_at_once));
+            size_t before = room.out.size(), given = room.in.size();
             complete_ = step(room);
             // Without input, a decoder that still has output gives some.
             if (left_.empty() && at_end_ && !complete_ && room.out.size() == before)
-                fail("ends in the middle of its compressed data");
-            left_ = room.in;
+                fail("ends in the middle of its compressed data", get_again);
+            left_ = left_.subspan(given - room.in.size());
         }
         return buffer.size() - room.out.size();
     }
@@ -57,17 +57,24 @@ protected:
     /// Decodes as much as it can; true if that was the end of a piece.
     virtual bool step(Room &room) = 0;
 
-    [[noreturn]] void fail(const char *what) const {
+    [[noreturn]] void damaged() const { fail("is damaged", get_again); }
+    [[noreturn]] void too_large() const {
+        fail("needs too much memory to be unpacked",
+             "Unpack it by the program that packed it, and name what comes out.");
+    }
+
+private:
+    /// A decoder does not say where in what it was given the damage is.
+    static constexpr size_t most_at_once = 4 << 10;
+    static constexpr const char *get_again = "Get the file again, from where it came.";
+
+    [[noreturn]] void fail(const char *what, const char *remedy) const {
         throw Failure({EBADMSG,
                        "'" + path_ + "' " + what + ", near byte " +
                            std::to_string(taken_ - left_.size()) + " of the compressed file.",
-                       "Get the file again, from where it came.", false});
+                       remedy, false});
     }
-    [[noreturn]] void damaged() const { fail("is damaged"); }
 
-    static constexpr const char *too_large = "needs too much memory to be unpacked";
-
-private:
     /// Zeros behind a piece, as tapes and xz have them; no piece begins with one.
     void skip_padding() {
         auto zeros = std::ranges::find_if(left_, [](uint8_t byte) { return byte != 0; });
@@ -137,7 +144,7 @@ protected:
         if (rc == LZMA_MEM_ERROR)
             throw std::bad_alloc();
         if (rc == LZMA_MEMLIMIT_ERROR)
-            fail(too_large);
+            too_large();
         if (rc != LZMA_OK && rc != LZMA_STREAM_END && rc != LZMA_BUF_ERROR)
             damaged();
         room = {room.in.last(x_.avail_in), room.out.last(x_.avail_out)};
@@ -170,7 +177,7 @@ protected:
         ZSTD_outBuffer out{room.out.data(), room.out.size(), 0};
         size_t rc = ZSTD_decompressStream(z_.get(), &out, &in);
         if (ZSTD_getErrorCode(rc) == ZSTD_error_frameParameter_windowTooLarge)
-            fail(too_large);
+            too_large();
         if (ZSTD_isError(rc))
             damaged();
         room = {room.in.subspan(in.pos), room.out.subspan(out.pos)};
