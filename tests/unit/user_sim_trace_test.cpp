@@ -470,6 +470,26 @@ void damaged_packings(void **) {
     }
 }
 
+/// What a damaged file unpacks to may be wrong as well: that is not what is to be told.
+void a_wrong_line_of_a_damaged_packing(void **) {
+    Folder folder;
+    std::string content = "x\n";
+
+    for (int i = 0; i < 400'000; i++)
+        content += std::to_string(i) + "\n";
+    for (Pack pack : packs)
+        for (Format format : {Format::guess, Format::u64le, Format::ds}) {
+            std::string packed = pack(content + "1234567"),
+                        cut = packed.substr(0, packed.size() - 9);
+            auto whole = refused(folder.file(packed), {.format = format});
+            auto damaged = refused(folder.file(cut), {.format = format});
+            assert_false(has(whole.sentence, "compressed") || has(whole.remedy, "again"));
+            assert_int_equal(damaged.code, EBADMSG);
+            assert_true(has(damaged.sentence, "in the middle of its compressed data"));
+            assert_true(has(damaged.remedy, "again"));
+        }
+}
+
 /// It is said where: not where the piece begins that was read at once, which may be all of the
 /// file.
 void where_it_is_damaged(void **) {
@@ -659,6 +679,7 @@ int main() {
         cmocka_unit_test(a_long_file),
         cmocka_unit_test(progress),
         cmocka_unit_test(damaged_packings),
+        cmocka_unit_test(a_wrong_line_of_a_damaged_packing),
         cmocka_unit_test(where_it_is_damaged),
         cmocka_unit_test(padded_packings),
         cmocka_unit_test(a_wide_window),

@@ -22,6 +22,9 @@ public:
 
     /// Fills the buffer as far as there is something; less means that it was the end.
     virtual size_t read(std::span<uint8_t> buffer) = 0;
+
+    /// Throws Failure if it is packed and what comes, up to some amount, is damaged.
+    virtual void check_packing() {}
 };
 
 /// @p packed without its compression. Its read() throws Failure (EBADMSG) if the data is
@@ -51,6 +54,10 @@ public:
     [[noreturn]] void fail_byte(const std::string &what) const;
 
     const std::string &path() const { return path_; }
+
+    /// To be called when what was read is wrong: throws Failure if that is no wonder, as the file
+    /// is packed and damaged.
+    void check_packing() { stream_->check_packing(); }
 
     /// Errors say from now on that the format was guessed.
     void is_guessed(std::string_view format) { guessed_ = format; }

@@ -81,11 +81,17 @@ Trace read_trace(const std::string &path, const ReadOptions &options) {
     Builder builder(path, options);
     Format format = options.format;
 
-    if (format == Format::guess) {
-        format = guess(source);
-        source.is_guessed(name_of(format));
+    try {
+        if (format == Format::guess) {
+            format = guess(source);
+            source.is_guessed(name_of(format));
+        }
+        decode(source, builder, format, options);
+    } catch (const Failure &wrong) {
+        if (wrong.error().code == EBADMSG)
+            source.check_packing();
+        throw;
     }
-    decode(source, builder, format, options);
     return std::move(builder).finish(format);
 }
 

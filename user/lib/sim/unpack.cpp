@@ -53,6 +53,14 @@ public:
         return buffer.size() - room.out.size();
     }
 
+    void check_packing() override {
+        std::vector<uint8_t> scratch(64 << 10);
+
+        for (uint64_t done = 0; done < most_checked; done += scratch.size())
+            if (read(scratch) < scratch.size())
+                return;
+    }
+
 protected:
     /// Decodes as much as it can; true if that was the end of a piece.
     virtual bool step(Room &room) = 0;
@@ -64,6 +72,8 @@ protected:
     }
 
 private:
+    static constexpr uint64_t most_checked = 1 << 30;  // some seconds
+
     /// A decoder does not say where in what it was given the damage is.
     static constexpr size_t most_at_once = 4 << 10;
     static constexpr const char *get_again = "Get the file again, from where it came.";
