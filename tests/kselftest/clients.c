@@ -110,23 +110,15 @@ TEST(whoever_is_fenced_does_nothing_more)
 #define ENROLLED	1024	/* handles of each */
 #define FENCES		50
 
-static uint64_t us_now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000ull + t.tv_nsec / 1000;
-}
-
 /* Of a client that never was. The shortest of some: the machine may be busy with other things. */
 static unsigned long long us_of_a_fence(const struct setup *s)
 {
 	uint64_t start, us, least = ~0ull;
 
 	for (int i = 0; i < FENCES; i++) {
-		start = us_now();
+		start = ds_now_us();
 		EXPECT_OK(fence(s, TOKEN_MAX - 1, 0));
-		us = us_now() - start;
+		us = ds_now_us() - start;
 		if (us < least)
 			least = us;
 	}

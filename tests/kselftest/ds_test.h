@@ -317,12 +317,22 @@ static inline struct ds_ioc_space_open ds_open_space(int fd, uint32_t access)
 	return arg;
 }
 
-static inline uint64_t ds_clock_ms(clockid_t clock)
+static inline uint64_t ds_clock_us(clockid_t clock)
 {
 	struct timespec now;
 
 	clock_gettime(clock, &now);
-	return now.tv_sec * 1000ull + now.tv_nsec / 1000000;
+	return now.tv_sec * 1000000ull + now.tv_nsec / 1000;
+}
+
+static inline uint64_t ds_clock_ms(clockid_t clock)
+{
+	return ds_clock_us(clock) / 1000;
+}
+
+static inline uint64_t ds_now_us(void)
+{
+	return ds_clock_us(CLOCK_MONOTONIC);
 }
 
 static inline uint64_t ds_now_ms(void)
