@@ -41,7 +41,7 @@ some() { [ -s /run/here ] && [ "$(wc -l < /run/here)" != "$(wc -l < /run/keys)" 
 check "some keys are on this host, others not" some
 check "the other one answers again" eventually 60 dsctl -q --timeout 2s tree scan --tree "$id"
 
-start worker 1 dsctl -q tree bench --op update --keys 1000 --count 60000 --depth 64 --tree "$id"
+start worker 1 dsctl -q tree bench --op update --keys 1000 --count 20000 --depth 64 --tree "$id"
 sleep 1
 running worker || echo "# it has ended already"
 vm pause 2
