@@ -5,6 +5,7 @@
 #include "policy_queue.h"
 
 #define DS_POLICY_EPOCHS_PER_CAPACITY	6
+#define DS_POLICY_EPOCHS_LRU		9	/* with more the ghost's would be too old */
 #define DS_POLICY_RUNS_PER_CAPACITY	12	/* epochs in as many hits without a miss */
 #define DS_POLICY_RUN_EPOCHS		20u	/* at most, of one run of hits */
 #define DS_POLICY_GHOST_MOST		2u	/* keys for a slot */
@@ -12,6 +13,7 @@
 #define DS_POLICY_SOON			10	/* epochs, S3FIFO */
 #define DS_POLICY_SOON_SHORT		4
 #define DS_POLICY_LOOK			64	/* slots, for a forgotten one */
+#define DS_POLICY_SAMPLE_EPOCHS		32	/* in which it is put right, by and large */
 #define DS_POLICY_SHARE_MIN		20
 #define DS_POLICY_SHARE_FIRST		51
 
@@ -115,6 +117,27 @@ static u16 ds_policy_hottest(u32 epoch)
 	return (u16)(epoch % DS_EPOCHS << 3 | DS_POLICY_USES);
 }
 
+/* Of @sampled: a miniature's part of L1. */
+static u32 ds_policy_usual_sample(const struct ds_policy *p)
+{
+	return (u32)(((u64)p->shadow.size << 32) / p->capacity);
+}
+
+/*
+ * As many slots as a miniature has entries should have keys of the sample. By chance it may have
+ * more or fewer of the working set, which then fits into L1 and not into a miniature, or the other
+ * way round.
+ */
+static void ds_policy_size_sample(struct ds_policy *p)
+{
+	s64 more = ((s64)p->shadow.size - p->in_sample) * (1ll << 32) / p->capacity;
+	s64 usual = ds_policy_usual_sample(p);
+	s64 sampled = p->sampled + more / DS_POLICY_SAMPLE_EPOCHS;
+
+	if (p->sampled && p->fresh == p->capacity)
+		p->sampled = (u32)min(max(sampled, usual / 2), usual * 3 / 2);
+}
+
 /* What was not used for 31 epochs is as old as what was not for 32. */
 static void ds_policy_next_epoch(struct ds_policy *p)
 {
@@ -124,6 +147,7 @@ static void ds_policy_next_epoch(struct ds_policy *p)
 	WRITE_ONCE(p->hottest, ds_policy_hottest(now));
 	ds_policy_join(p, now, (now + 1) % DS_EPOCHS);
 	ds_policy_size_staging(p);
+	ds_policy_size_sample(p);
 	ds_policy_judge_recency(p);
 	ds_policy_set_window(p);
 }
@@ -171,14 +195,16 @@ static void ds_policy_end_run(struct ds_policy *p, u32 hits)
 static void ds_policy_hear(struct ds_policy *p)
 {
 	u32 head = READ_ONCE(p->ring_head), hits = ds_policy_noted(p, head), left, slot;
+	u64 hash;
 
 	/* First, so that a hit meanwhile does not take the run for one that goes on. */
 	WRITE_ONCE(p->ring_tail, head);
 	ds_policy_end_run(p, hits);
 	for (left = min(hits, DS_POLICY_RING); left; left--) {
 		slot = READ_ONCE(p->ring[(head - left) % DS_POLICY_RING]);
-		if (ds_policy_used(p, slot))
-			ds_policy_sample(p, ds_policy_hash(ds_policy_key(p, slot)), true);
+		hash = ds_policy_hash(ds_policy_key(p, slot));
+		if (ds_policy_used(p, slot) && ds_policy_is_sampled(p, hash))
+			ds_policy_sample(p, hash, true);
 	}
 	/* One that saw @ring_tail as it was before has set it too far ahead. */
 	WRITE_ONCE(p->hottest, ds_policy_hottest(p->epoch));
@@ -186,7 +212,9 @@ static void ds_policy_hear(struct ds_policy *p)
 
 static void ds_policy_count_miss(struct ds_policy *p)
 {
-	if (++p->misses < p->capacity / DS_POLICY_EPOCHS_PER_CAPACITY)
+	u32 epochs = p->rule == DS_RULE_LRU ? DS_POLICY_EPOCHS_LRU : DS_POLICY_EPOCHS_PER_CAPACITY;
+
+	if (++p->misses < p->capacity / epochs)
 		return;
 	p->misses = 0;
 	ds_policy_next_epoch(p);
@@ -240,6 +268,12 @@ static u32 ds_policy_fresh(struct ds_policy *p)
 	return slot;
 }
 
+/* Flags of a slot change. A forgotten one counts until it is used again. */
+static void ds_policy_count_sampled(struct ds_policy *p, u32 before, u32 after)
+{
+	p->in_sample += !!(after & DS_SLOT_SAMPLED) - !!(before & DS_SLOT_SAMPLED);
+}
+
 /* @flags: DS_SLOT_MAIN; DS_SLOT_HEIR if it stands in a queue where it does not belong. */
 static void ds_policy_install(struct ds_policy *p, u32 slot, u32 key, u32 flags, u32 uses)
 {
@@ -250,6 +284,7 @@ static void ds_policy_install(struct ds_policy *p, u32 slot, u32 key, u32 flags,
 	s->key_low = (u8)key;
 	s->key_high = (u16)(key >> 8 | DS_SLOT_USED);
 	WRITE_ONCE(s->heat, (u8)(p->epoch % DS_EPOCHS << 3 | uses));
+	ds_policy_count_sampled(p, s->link, flags);
 	WRITE_ONCE(s->link, (s->link & DS_SLOT_NEXT) | flags);
 	if (flags & DS_SLOT_MAIN)
 		p->kept++;
@@ -336,8 +371,10 @@ void ds_policy_rekey(struct ds_policy *p, u32 slot, u32 key)
 
 	s->key_low = (u8)key;
 	s->key_high = (u16)((s->key_high & (DS_SLOT_USED | DS_SLOT_PINNED)) | key >> 8);
-	WRITE_ONCE(s->link, link | (ds_policy_is_sampled(p, ds_policy_hash(key)) ?
-				    DS_SLOT_SAMPLED : 0));
+	if (ds_policy_is_sampled(p, ds_policy_hash(key)))
+		link |= DS_SLOT_SAMPLED;
+	ds_policy_count_sampled(p, s->link, link);
+	WRITE_ONCE(s->link, link);
 	/* Document 001's modes have no better guess than how often the one before was used. */
 	if (!p->base)
 		WRITE_ONCE(s->heat, (u8)(READ_ONCE(s->heat) & ~DS_POLICY_USES));
@@ -408,14 +445,16 @@ static int ds_policy_init_default(struct ds_policy *p)
 	p->aside = DS_POLICY_NONE;
 	for (i = 0; i < DS_EPOCHS; i++)
 		p->main[i] = DS_POLICY_NONE;
-	p->sampled = (u32)(((u64)size << 32) / p->capacity);
 	p->share = DS_POLICY_SHARE_FIRST;
 	p->rule = DS_RULE_S3FIFO;
 	p->hottest = ds_policy_hottest(0);
 	ds_recency_init(&p->recency);
 	ds_policy_set_window(p);
 	err = ds_shadow_init(&p->shadow, size, p->share);
-	return err ? err : ds_policy_init_ghost(p, size);
+	if (err)
+		return err;
+	p->sampled = ds_policy_usual_sample(p);
+	return ds_policy_init_ghost(p, size);
 }
 
 int ds_policy_init(struct ds_policy *p, u32 capacity, u32 mode)

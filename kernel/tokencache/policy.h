@@ -37,8 +37,9 @@
  * (recency.h). Until all slots were used nobody has to leave and all rules do the same: then a
  * shadow of half the size decides, which is full sooner, so that the first to leave is
  * chosen by a rule that was tried (from some 300 slots on). An epoch is a sixth of the
- * capacity in misses; for FIFO, TWICE and LRU also a twelfth of it in hits without a miss, as
- * after a long run of hits their order is all that is known. Nothing is to be tuned.
+ * capacity in misses, for LRU a ninth, as nothing else tells it who leaves; for FIFO, TWICE and
+ * LRU also a twelfth of it in hits without a miss, as after a long run of hits their order is all
+ * that is known. Nothing is to be tuned.
  *
  * The rules of document 001 are modes of their own (policy_001.h): they need nothing
  * of this but slots.
@@ -124,7 +125,8 @@ struct ds_policy_slot {
  * @early: a contest of half the size, in the ghost's memory; NULL when all slots were used,
  *	or if there is no room for it
  * @recency: what the whole cache says about one of them
- * @sampled: keys whose hash is below are in its sample
+ * @sampled: keys whose hash is below are in its sample; 0: none ever
+ * @in_sample: slots whose keys were when they came
  * @ring: hits of such, by slot
  * @ring_head: counts those that came
  * @ring_tail: counts those that the shadow heard of
@@ -159,6 +161,7 @@ struct ds_policy {
 	struct ds_shadow *early;
 	struct ds_recency recency;
 	u32 sampled;
+	u32 in_sample;
 	u32 ring[DS_POLICY_RING];
 	u32 ring_head;
 	u32 ring_tail;

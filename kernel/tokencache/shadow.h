@@ -6,7 +6,8 @@
  * only the keys of a sample that is as much smaller as it is itself, chosen by hash:
  * so it hits about as often as the whole would under this rule (Waldspurger and
  * others, 2017). All see the same keys, so their difference is known much better than
- * their hit ratios.
+ * their hit ratios. As many keys of the cache as a miniature has entries should be in the sample;
+ * the caller sees to that.
  *
  *  FIFO		what came first leaves: best if the last use comes soon
  *  TWICE	what was used again leaves, else what came first: best if nothing is

@@ -96,7 +96,7 @@ static inline void walk(u32 last)
 /* Each slot that was ever used stands in one queue; all counts are right. */
 static inline void assert_sound(void)
 {
-	u32 slot, epoch, staged = 0, kept = 0, forgotten = 0, pinned = 0;
+	u32 slot, epoch, staged = 0, kept = 0, forgotten = 0, pinned = 0, sampled = 0;
 	const struct ds_policy_slot *s;
 
 	memset(seen, 0, sizeof(seen));
@@ -109,6 +109,7 @@ static inline void assert_sound(void)
 	for (slot = 0; slot < policy.fresh; slot++) {
 		s = &policy.slots[slot];
 		assert_int_equal(seen[slot], 1);
+		sampled += !!(s->link & DS_SLOT_SAMPLED);
 		if (!(s->key_high & DS_SLOT_USED)) {
 			forgotten++;
 			continue;
@@ -125,6 +126,7 @@ static inline void assert_sound(void)
 	assert_int_equal(kept, policy.kept);
 	assert_int_equal(forgotten, policy.forgotten);
 	assert_int_equal(pinned, policy.pinned);
+	assert_int_equal(sampled, policy.in_sample);
 }
 
 /* As if one had hit so often more than the one in use, and the two had differed so often. */

@@ -343,6 +343,56 @@ static void another_key_in_a_slot(void **state)
 	}
 }
 
+/* If too few slots have keys of the sample it grows, else it shrinks, by half at most. */
+static void sample_is_as_large_as_it_should_be(void **state)
+{
+	u32 of, key, usual;
+
+	(void)state;
+	for (of = 0; of < 2; of++) {
+		start(64, DS_POLICY_DEFAULT, 100 * KEYS);
+		usual = policy.sampled;
+		assert_int_equal(usual, (8ull << 32) / 64);
+		for (key = 0; key < 64; key++)
+			use(key);
+		assert_int_equal(policy.sampled, usual);
+		for (; key < 100 * KEYS; key++)
+			if (ds_policy_is_sampled(&policy, ds_policy_hash(key)) == of)
+				use(key);
+		assert_sound();
+		assert_int_equal(policy.sampled, of ? usual / 2 : usual * 3 / 2);
+		stop();
+	}
+	start(1024, DS_POLICY_DEFAULT, 100 * KEYS);
+	usual = policy.sampled;
+	for (key = 0; key < 100 * KEYS; key++)
+		use(key);
+	assert_in_range(policy.sampled, usual * 3 / 4, usual * 5 / 4);
+	policy.sampled = 0;
+	for (key = 0; key < 10 * KEYS; key++)
+		use(key);
+	assert_int_equal(policy.sampled, 0);
+	stop();
+}
+
+/* In as many misses as there are slots. */
+static void epochs_are_shorter_for_lru(void **state)
+{
+	enum ds_rule rule;
+	u32 key;
+
+	(void)state;
+	for (rule = 0; rule < DS_RULES; rule++) {
+		start(90, DS_POLICY_DEFAULT, KEYS);
+		policy.sampled = 0;
+		set_rule(rule);
+		for (key = 0; key < 90; key++)
+			use(key);
+		assert_int_equal(policy.epoch, rule == DS_RULE_LRU ? 9 : 6);
+		stop();
+	}
+}
+
 /* ---- a model ---- */
 
 static void random_call(void)
@@ -489,6 +539,8 @@ int main(void)
 		TEST(unpinned_are_as_before),
 		TEST(forgotten_slots_are_taken),
 		TEST(another_key_in_a_slot),
+		TEST(sample_is_as_large_as_it_should_be),
+		TEST(epochs_are_shorter_for_lru),
 		TEST(sound_after_each_call),
 		TEST(sound_when_large),
 		TEST(lost_slots_are_counted),
