@@ -65,7 +65,7 @@ fi
 run ./netlink_tokens
 export DS_TEST_SPACE=1 DS_TEST_SPACE_OF_TWO=2 DS_TEST_DOMAIN=1 DS_TEST_PEER=2 DS_TEST_REMOTE="on 2 env DS_TEST_SLOW=${DS_TEST_SLOW:-1} $PWD"
 
-programs="ioctl_abi handles buffers segments ring submit execute patience clients ports"
+programs="ioctl_abi handles buffers segments ring events submit execute patience clients ports"
 for program in $programs; do
 	run "./$program"
 done
