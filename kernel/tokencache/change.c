@@ -42,6 +42,7 @@ static int begin_one(struct ds_cache *c, struct ds_cache_move *m, u32 token, u32
 	m->page = m->from == 2 ? m->slot >> DS_L2_SLOT_BITS :
 		  to == 2 ? slot >> DS_L2_SLOT_BITS : DS_L2_NONE;
 	m->ret = -EINPROGRESS;
+	ds_policy_001_move(&c->policy, m->from, to, true);
 	if (m->from == 2)
 		ds_l2_keep(&c->table.l2, m->slot, true);
 	/* Whether it could be copied is seen in the end. */
@@ -205,6 +206,7 @@ static void slot_reached(struct ds_cache *c, const struct ds_cache_move *m, bool
 /* @ret: why it is not made; 0 if nothing is known against it. */
 static int end_one(struct ds_cache *c, struct ds_cache_change *ch, struct ds_cache_move *m, int ret)
 {
+	ds_policy_001_move(&c->policy, m->from, m->move.to, false);
 	if (ret)
 		ds_move_abort(&c->table, &m->move);
 	else
@@ -357,6 +359,8 @@ static int miss_begin(struct ds_cache *c, u32 token, struct ds_cache_change *ch)
 	u64 word;
 	int ret = check(c, token, &word);
 
+	if (ret == -EBUSY)
+		ds_policy_001_met(&c->policy, ds_token_index(token));
 	if (ret)
 		return ret;
 	ch->count = 0;

@@ -60,9 +60,16 @@ int ds_policy_001_init(struct ds_policy *p, bool adaptive)
 
 int ds_policy_001_add_l2(struct ds_policy *p, u32 tokens)
 {
+	struct ds_trials *both;
+	int ret;
+
 	if (!p->base || !p->base->adaptive)
 		return 0;
-	return ds_trials_init(&p->base->both, p->capacity + tokens, p->sampled, false);
+	both = &p->base->both;
+	ret = ds_trials_init(both, p->capacity + tokens, p->sampled, false);
+	/* An interval has few uses for a slot of both tiers, and fewer of them are in the sample. */
+	both->span = (u8)min(1 + tokens / p->capacity, DS_TRIAL_SPAN);
+	return ret;
 }
 
 void ds_policy_001_destroy(struct ds_policy *p)
@@ -210,6 +217,8 @@ static void ds_policy_weigh(struct ds_policy_001 *b, bool blocking)
 	else
 		b->l1.move_cost = blocking ? host : 0;
 	b->both.move_cost = blocking ? host : 0;
+	ds_trials_time_moves(&b->l1, blocking);
+	ds_trials_time_moves(&b->both, blocking);
 }
 
 /*
@@ -385,6 +394,28 @@ u32 ds_policy_001_heat(struct ds_policy *p, u64 hash)
 	if (every > 1)
 		b->unsampled = ds_policy_random_below(b, 2 * every - 1);
 	return ds_sketch_add(&b->sketch, hash, every);
+}
+
+void ds_policy_001_move(struct ds_policy *p, u32 from, u32 to, bool begins)
+{
+	struct ds_policy_001 *b = p->base;
+
+	if (!b || !b->adaptive || to > from)
+		return;
+	if (to == 1)
+		ds_trials_move(&b->l1, begins);
+	if (from == 3)
+		ds_trials_move(&b->both, begins);
+}
+
+void ds_policy_001_met(struct ds_policy *p, u32 key)
+{
+	u64 hash = ds_policy_hash(key);
+
+	if (!p->base || !p->base->adaptive)
+		return;
+	ds_policy_001_hear(p);
+	ds_policy_try(p, hash, ds_policy_001_heat(p, hash));
 }
 
 u32 ds_policy_001_miss(struct ds_policy *p, u32 key, u32 *victim)

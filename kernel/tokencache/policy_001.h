@@ -194,6 +194,15 @@ int ds_policy_001_add_l2(struct ds_policy *p, u32 tokens);
 /* A token that is not in L1 was used; @hash: of its key. Return: how often lately, 0 to 255. */
 u32 ds_policy_001_heat(struct ds_policy *p, u64 hash);
 
+/* A token begins to move from one tier to another, or no longer does. */
+void ds_policy_001_move(struct ds_policy *p, u32 from, u32 to, bool begins);
+
+/*
+ * A token was used that is on its way. For adaptive-001: with a higher threshold it would not be,
+ * and each use would count. literal-001 counts those uses for which a token might move.
+ */
+void ds_policy_001_met(struct ds_policy *p, u32 key);
+
 /* For policy.c. */
 int ds_policy_001_init(struct ds_policy *p, bool adaptive);
 void ds_policy_001_destroy(struct ds_policy *p);

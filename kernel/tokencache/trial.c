@@ -6,21 +6,24 @@
 
 #define DS_TRIAL_CANDIDATES	16u	/* of policy_001.c */
 #define DS_TRIAL_NOWHERE	(~0u)
-#define DS_TRIAL_USES		0x400000u	/* in an interval: then as if it had ended */
+#define DS_TRIAL_USES		0x400000u	/* in a span: then as if it had ended */
 #define DS_TRIAL_BAND		24u	/* of the misses or hits one is what makes a difference */
 #define DS_TRIAL_TRIFLE		512u	/* of the uses one is too little for a difference, */
 #define DS_TRIAL_FEW		6	/* as are so many, of however few */
+#define DS_TRIAL_FEW_MOVES	16u	/* of fewer one does not know how long they take */
 #define DS_TRIAL_SETTLED	10	/* intervals, after which a change takes more */
 #define DS_TRIAL_RAISE		16u	/* 4 standard deviations, squared; 4.9 once settled */
 #define DS_TRIAL_LOWER		30u	/* 5.5; 6.7 */
 
 static_assert(DS_TRIAL_MAX <= 255, "of ds_trial.unused");
+static_assert(DS_TRIALS <= 16, "of ds_trial_use.takers");
 
 const u8 ds_trial_thresholds[DS_TRIALS] = { 1, 2, 3, 4, 6, 8, 10, 12, 16, 24, 32, 64, 128 };
 
 static u64 ds_trials_bytes_of(u32 size, bool by_heat)
 {
-	return DS_TRIALS * (sizeof(struct ds_trial) +
+	return sizeof(struct ds_trial_moves) +
+	       DS_TRIALS * (sizeof(struct ds_trial) +
 			    (u64)size * (sizeof(u16) + (by_heat ? sizeof(u8) : 0)));
 }
 
@@ -43,11 +46,13 @@ int ds_trials_init(struct ds_trials *t, u32 capacity, u32 most, bool by_heat)
 	t->sampled = (u32)min(((u64)t->size << 32) / capacity, (u64)most);
 	t->size = max((u32)(((u64)t->sampled * capacity + 0xffffffff) >> 32), 1u);
 	t->random = 1;
+	t->span = 1;
 	t->by_heat = by_heat;
 	t->trials = ds_alloc(ds_trials_bytes_of(t->size, by_heat));
 	if (!t->trials)
 		return -ENOMEM;
-	tags = (u16 *)(t->trials + DS_TRIALS);
+	t->moves = (struct ds_trial_moves *)(t->trials + DS_TRIALS);
+	tags = (u16 *)(t->moves + 1);
 	heats = (u8 *)(tags + (u64)t->size * DS_TRIALS);
 	for (i = 0; i < DS_TRIALS; i++) {
 		t->trials[i].tags = tags + (u64)t->size * i;
@@ -137,33 +142,96 @@ static bool ds_trial_hit(struct ds_trial *m, u16 tag)
 	return true;
 }
 
+/* The miniatures to which a key is on its way. */
+static u32 ds_trials_waiting(const struct ds_trials *t, u16 tag)
+{
+	const struct ds_trial_moves *moves = t->moves;
+	const struct ds_trial_use *use;
+	u32 i, waiting = 0;
+
+	for (i = 1; i <= moves->uses; i++) {
+		use = &moves->latest[(moves->next - i) % DS_TRIAL_LATEST];
+		waiting |= use->tag == tag ? use->takers : 0u;
+	}
+	return waiting;
+}
+
+static void ds_trials_halve(struct ds_trials *t)
+{
+	u32 i, at;
+
+	if (!t->trials)
+		return;
+	for (i = 0; i < DS_TRIALS; i++) {
+		struct ds_trial *m = &t->trials[i];
+
+		for (at = 0; at < m->count && m->heats; at++)
+			m->heats[at] /= 2;
+		m->hits /= 2;
+		m->gain /= 2;
+		m->apart /= 2;
+	}
+	t->uses /= 2;
+	if (t->moves->begun < 2 * DS_TRIAL_FEW_MOVES)
+		return;
+	t->moves->begun /= 2;
+	t->moves->met /= 2;
+}
+
 void ds_trials_access(struct ds_trials *t, u64 hash, u32 uses, u32 alpha)
 {
 	u16 tag = (u16)(hash >> 8);
+	u32 waiting = ds_trials_waiting(t, tag), takers = 0, i;
+	struct ds_trial_moves *moves = t->moves;
 	s32 gain[DS_TRIALS];
 	s64 apart;
-	u32 i;
 
 	for (i = 0; i < DS_TRIALS; i++) {
 		struct ds_trial *m = &t->trials[i];
-		bool hit = ds_trial_hit(m, tag);
+		bool found = ds_trial_hit(m, tag), hit = found && !(waiting >> i & 1);
 
 		m->hits += hit;
 		gain[i] = hit ? DS_TRIAL_HIT : 0;
-		if (hit || uses < ds_trial_thresholds[i])
+		if (found || uses < ds_trial_thresholds[i])
 			continue;
 		if (m->count == t->size)
 			ds_trial_remove(m, ds_trials_victim(t, m, alpha));
 		ds_trial_append(m, tag, uses);
 		gain[i] -= (s32)t->move_cost;
+		takers |= 1u << i;
 	}
+	moves->latest[moves->next++ % DS_TRIAL_LATEST] = (struct ds_trial_use) {
+		.tag = tag,
+		.takers = (u16)takers,
+	};
+	moves->met += moves->now;
 	for (i = 0; i < DS_TRIALS; i++) {
 		apart = gain[i] - gain[t->used];
 		t->trials[i].gain += gain[i];
 		t->trials[i].apart += (u64)(apart * apart);
 	}
 	if (++t->uses >= DS_TRIAL_USES)
-		ds_trials_age(t);
+		ds_trials_halve(t);
+}
+
+void ds_trials_move(struct ds_trials *t, bool begins)
+{
+	if (!t->trials)
+		return;
+	t->moves->now += begins ? 1 : -1;
+	t->moves->begun += begins;
+}
+
+/* A use meets all that are on their way: the sum is that of the uses that each has met. */
+void ds_trials_time_moves(struct ds_trials *t, bool waited_for)
+{
+	struct ds_trial_moves *moves = t->moves;
+
+	if (!t->trials)
+		return;
+	moves->uses = 0;
+	if (!waited_for && moves->begun >= DS_TRIAL_FEW_MOVES)
+		moves->uses = (u32)min(moves->met / moves->begun, (u64)DS_TRIAL_LATEST);
 }
 
 /* So many marks in time are now. */
@@ -274,17 +342,9 @@ bool ds_trials_is_worse(const struct ds_trials *t, u32 index, u32 parts)
 
 void ds_trials_age(struct ds_trials *t)
 {
-	u32 i, at;
-
-	for (i = 0; t->trials && i < DS_TRIALS; i++) {
-		struct ds_trial *m = &t->trials[i];
-
-		for (at = 0; at < m->count && m->heats; at++)
-			m->heats[at] /= 2;
-		m->hits /= 2;
-		m->gain /= 2;
-		m->apart /= 2;
-	}
-	t->uses /= 2;
 	t->steady++;
+	if (++t->waned < t->span)
+		return;
+	t->waned = 0;
+	ds_trials_halve(t);
 }

@@ -16,7 +16,12 @@
  *	a lower one	5.5, or 6.7
  *
  * A higher one leaves what is there where it is, a lower one drives out what was kept. Older
- * uses count half in each interval. So thresholds that are nearly as good do not take turns.
+ * uses count half after each span of intervals. So thresholds that are nearly as good do not
+ * take turns.
+ *
+ * A miniature takes a key in at once, the cache needs time for it: whoever uses a token some
+ * times in a row has used it before it has come. So what is used again within as many uses as
+ * a move takes, on average, is no hit.
  *
  * Searches are linear; there are at most DS_TRIAL_MAX entries, and of a large cache few
  * uses are in the sample. Not thread safe.
@@ -31,6 +36,8 @@
 #define DS_TRIAL_MIN	64u
 #define DS_TRIAL_HIT	4	/* what a hit is worth */
 #define DS_TRIAL_MARKS	8u	/* in the time after which one is idle */
+#define DS_TRIAL_LATEST	32u	/* uses of which it is known who took a key in */
+#define DS_TRIAL_SPAN	4u	/* intervals, at most, after which uses count half */
 
 extern const u8 ds_trial_thresholds[DS_TRIALS];
 
@@ -56,8 +63,37 @@ struct ds_trial {
 };
 
 /**
+ * struct ds_trial_use - one of the latest
+ * @tag: of the key
+ * @takers: miniatures that took it in, a bit for each
+ */
+struct ds_trial_use {
+	u16 tag;
+	u16 takers;
+};
+
+/**
+ * struct ds_trial_moves - what is known of the time that moves take
+ * @now: tokens of the cache, in the sample or not, that are on their way into it
+ * @begun: moves that have begun
+ * @met: sum of @now, of all uses
+ * @uses: in which a key is still on its way; 0: it comes at once
+ * @next: place of the next use, counted on and on
+ * @latest: uses
+ */
+struct ds_trial_moves {
+	u32 now;
+	u32 begun;
+	u64 met;
+	u32 uses;
+	u32 next;
+	struct ds_trial_use latest[DS_TRIAL_LATEST];
+};
+
+/**
  * struct ds_trials - miniatures of one cache
  * @trials: by the index of their threshold; NULL: there are none, and nobody is better
+ * @moves: behind them
  * @size: entries of each
  * @sampled: keys whose hash is below are in the sample, in 2^-32
  * @used: index of the threshold in use
@@ -68,9 +104,12 @@ struct ds_trial {
  * @since: time that has passed since the last mark
  * @due: part of an idle one that is to leave, in 2^-32
  * @by_heat: who leaves is found as policy_001.h says
+ * @span: intervals after which what was seen counts half; may be changed
+ * @waned: intervals that have ended since it last did
  */
 struct ds_trials {
 	struct ds_trial *trials;
+	struct ds_trial_moves *moves;
 	u32 size;
 	u32 sampled;
 	u32 used;
@@ -81,6 +120,8 @@ struct ds_trials {
 	u32 since;
 	u32 due;
 	bool by_heat;
+	u8 span;
+	u8 waned;
 };
 
 /**
@@ -121,6 +162,12 @@ void ds_trials_access(struct ds_trials *t, u64 hash, u32 uses, u32 alpha);
  */
 void ds_trials_tick(struct ds_trials *t, u32 passed, u32 idle);
 
+/* A token of the cache, in the sample or not, is on its way into it; or no longer. */
+void ds_trials_move(struct ds_trials *t, bool begins);
+
+/* From now on a key is on its way for as many uses as moves took lately; not if uses wait for it. */
+void ds_trials_time_moves(struct ds_trials *t, bool waited_for);
+
 /* The index of the highest threshold that is not above. */
 u32 ds_trials_index(u32 threshold);
 
@@ -133,7 +180,7 @@ u32 ds_trials_best(const struct ds_trials *t);
 /* Would one be worse than the best one, by so many 256ths of the misses or hits and a trifle? */
 bool ds_trials_is_worse(const struct ds_trials *t, u32 index, u32 parts);
 
-/* An interval has ended, or counters have no room for more uses. */
+/* An interval has ended. */
 void ds_trials_age(struct ds_trials *t);
 
 u64 ds_trials_bytes(const struct ds_trials *t);

@@ -393,6 +393,7 @@ static void trials_come_first(void **state)
 	l1 = &policy.base->l1;
 	both = &policy.base->both;
 	assert_int_equal(both->sampled, (128ull << 32) / 1064);
+	assert_int_equal(both->span, 4);
 	/* One is better, whatever 001's rules say: not busy, and busy. */
 	trial_leads(l1, ds_trials_index(8), 1000, 0);
 	trial_leads(both, ds_trials_index(3), 1000, 0);
@@ -418,6 +419,7 @@ static void trials_come_first(void **state)
 	/* That to L2 is not above that to L1. */
 	trial_leads(l1, ds_trials_index(1), 10000, 0);
 	both->uses = 100;
+	both->waned = 3;
 	assert_int_equal(interval(0, 300, 100, 0), 1);
 	assert_int_equal(params->promote_to_l2_threshold, 1);
 	assert_int_equal(both->uses, 50);
@@ -427,7 +429,57 @@ static void trials_come_first(void **state)
 	start(511, DS_POLICY_ADAPTIVE_001, KEYS);
 	assert_int_equal(ds_policy_001_add_l2(&policy, 1), 0);
 	assert_int_equal(policy.base->both.sampled, policy.base->l1.sampled);
+	assert_int_equal(policy.base->both.span, 1);
 	stop();
+	start(512, DS_POLICY_ADAPTIVE_001, KEYS);
+	assert_int_equal(ds_policy_001_add_l2(&policy, 756), 0);
+	assert_int_equal(policy.base->both.span, 2);
+	stop();
+}
+
+/* Whoever goes up is on its way for who sees it come: L1, both tiers, or each. */
+static void who_is_on_its_way(void **state)
+{
+	static const struct {
+		u32 from, to, l1, both;
+	} of[] = { { 3, 1, 1, 1 }, { 3, 2, 0, 1 }, { 2, 1, 1, 0 },
+		   { 1, 2, 0, 0 }, { 1, 3, 0, 0 }, { 2, 3, 0, 0 } };
+	u32 i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(of); i++) {
+		start(64, DS_POLICY_ADAPTIVE_001, KEYS);
+		assert_int_equal(ds_policy_001_add_l2(&policy, 1000), 0);
+		ds_policy_001_move(&policy, of[i].from, of[i].to, true);
+		assert_int_equal(policy.base->l1.moves->now, of[i].l1);
+		assert_int_equal(policy.base->both.moves->now, of[i].both);
+		ds_policy_001_move(&policy, of[i].from, of[i].to, false);
+		assert_int_equal(policy.base->l1.moves->now, 0);
+		assert_int_equal(policy.base->both.moves->now, 0);
+		assert_int_equal(policy.base->l1.moves->begun, of[i].l1);
+		assert_int_equal(policy.base->both.moves->begun, of[i].both);
+		stop();
+	}
+}
+
+/* It would count with a higher threshold, so it does; literal-001 has no other threshold. */
+static void a_use_of_who_is_on_its_way_counts(void **state)
+{
+	u32 mode;
+
+	(void)state;
+	for (mode = 0; mode < DS_POLICY_MODES; mode++) {
+		start(64, mode, KEYS);
+		use(1);
+		ds_policy_001_met(&policy, 1);
+		ds_policy_001_move(&policy, 3, 1, true);
+		if (policy.base)
+			assert_int_equal(ds_sketch_count(&policy.base->sketch, ds_policy_hash(1)),
+					 mode == DS_POLICY_ADAPTIVE_001 ? 2 : 1);
+		if (mode == DS_POLICY_ADAPTIVE_001)
+			assert_int_equal(policy.base->l1.uses, 2);
+		stop();
+	}
 }
 
 /* However little is hot, traffic never makes it lower. */
@@ -555,6 +607,8 @@ int main(void)
 		TEST(capacity_implies_the_highest_threshold),
 		TEST(thresholds_follow_the_load),
 		TEST(trials_come_first),
+		TEST(who_is_on_its_way),
+		TEST(a_use_of_who_is_on_its_way_counts),
 		TEST(saturation_never_lowers),
 		TEST(asking_has_its_time),
 		TEST(lower_ones_are_tried_soon_or_not_at_all),

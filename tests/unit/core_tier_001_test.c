@@ -94,6 +94,34 @@ static void promotion_past_l2(void **state)
 	}
 }
 
+/* The trials hear when a move begins, of uses meanwhile, and when it ends or is given up. */
+static void uses_on_the_way(void **state)
+{
+	struct ds_trials *l1;
+	struct ds_cache_change ch;
+	u32 i;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		start(DS_POLICY_ADAPTIVE_001, 1);
+		l1 = &cache.policy.base->l1;
+		assert_int_equal(ds_cache_miss_begin(&cache, tokens[1], &ch), 0);
+		assert_int_equal(l1->moves->now, 1);
+		assert_int_equal(cache.policy.base->both.moves->now, 1);
+		assert_int_equal(ds_cache_miss(&cache, tokens[1]), -EBUSY);
+		assert_int_equal(l1->uses, 2);
+		assert_int_equal(l1->moves->met, 1);
+		if (i)
+			ds_cache_miss_abort(&cache, &ch);
+		else
+			assert_int_equal(ds_cache_miss_end(&cache, &ch), 0);
+		assert_int_equal(l1->moves->now, 0);
+		assert_int_equal(cache.policy.base->both.moves->now, 0);
+		assert_int_equal(l1->moves->begun, 1);
+		stop();
+	}
+}
+
 static bool not_in_l1(const struct ds_cache *c, u32 token, u32 tier)
 {
 	assert_ptr_equal(c, &cache);
@@ -366,6 +394,7 @@ int main(void)
 		TEST(promotion_001),
 		TEST(promotion_without_l2),
 		TEST(promotion_past_l2),
+		TEST(uses_on_the_way),
 		TEST(promotion_not_to_l1),
 		TEST(promotion_past_a_full_l2),
 		TEST(promotion_with_all_full),

@@ -13,6 +13,8 @@ static void nobody_is_better_without_trials(void **state)
 	assert_false(ds_trials_want(&t, 0));
 	ds_trials_use(&t, 3);
 	ds_trials_age(&t);
+	ds_trials_move(&t, true);
+	ds_trials_time_moves(&t, false);
 	assert_int_equal(ds_trials_best(&t), 0);
 	assert_false(ds_trials_is_worse(&t, DS_TRIALS - 1, 0));
 	assert_int_equal(ds_trials_bytes(&t), 0);
@@ -224,6 +226,141 @@ static void what_moves_cost(void **state)
 	assert_int_equal(ds_trials_best(&t), high);
 	ds_trials_access(&t, 16 << 8, 5, 0);
 	assert_int_equal(t.trials[low].gain, DS_TRIAL_HIT - 3 * 34);
+	ds_trials_destroy(&t);
+}
+
+/* Who is used again before it can have come is in, but did not hit. */
+static void a_key_takes_time_to_come(void **state)
+{
+	static const u8 hits_of[] = { 4, 3, 2, 2, 1, 0 };	/* by how long it takes */
+	u32 low = ds_trials_index(4), high = ds_trials_index(6), lasts, i;
+	struct ds_trials t;
+
+	(void)state;
+	for (lasts = 0; lasts < ARRAY_SIZE(hits_of); lasts++) {
+		assert_int_equal(ds_trials_init(&t, 16, ~0u, false), 0);
+		t.moves->uses = lasts;
+		t.move_cost = 3;
+		for (i = 0; i < 3; i++)
+			ds_trials_access(&t, 1 << 8, 5, 0);
+		ds_trials_access(&t, 2 << 8, 1, 0);	/* only the lowest one takes it */
+		ds_trials_access(&t, 1 << 8, 5, 0);
+		ds_trials_access(&t, 1 << 8, 6, 0);	/* here the higher one does */
+		assert_int_equal(t.trials[low].hits, hits_of[lasts]);
+		assert_int_equal(t.trials[low].gain, hits_of[lasts] * DS_TRIAL_HIT - 3);
+		assert_int_equal(t.trials[low].count, 1);
+		assert_int_equal(t.trials[0].gain, hits_of[lasts] * DS_TRIAL_HIT - 6);
+		assert_int_equal(t.trials[high].gain, -3);
+		ds_trials_access(&t, 1 << 8, 7, 0);
+		assert_int_equal(t.trials[high].hits, lasts == 0);
+		ds_trials_destroy(&t);
+	}
+	/* Of all uses that are known. */
+	assert_int_equal(ds_trials_init(&t, 64, ~0u, false), 0);
+	t.moves->uses = DS_TRIAL_LATEST;
+	for (i = 0; i < DS_TRIAL_LATEST + 1; i++)
+		ds_trials_access(&t, (u64)i << 8, 5, 0);
+	ds_trials_access(&t, 1 << 8, 5, 0);
+	assert_int_equal(t.trials[low].hits, 0);
+	ds_trials_access(&t, 1 << 8, 5, 0);
+	assert_int_equal(t.trials[low].hits, 1);
+	ds_trials_destroy(&t);
+}
+
+static void move(struct ds_trials *t, u32 moves, u32 uses)
+{
+	u32 i;
+
+	for (; moves; moves--) {
+		ds_trials_move(t, true);
+		for (i = 0; i < uses; i++)
+			ds_trials_access(t, (u64)i << 8, 1, 0);
+		ds_trials_move(t, false);
+	}
+}
+
+/* In uses, and not if they wait. */
+static u32 uses_of_a_move(struct ds_trials *t)
+{
+	ds_trials_time_moves(t, true);
+	assert_int_equal(t->moves->uses, 0);
+	ds_trials_time_moves(t, false);
+	return t->moves->uses;
+}
+
+/* Of few it is not known, and not forgotten. */
+static void how_long_a_move_takes(void **state)
+{
+	struct ds_trials t;
+	u32 i;
+
+	(void)state;
+	assert_int_equal(ds_trials_init(&t, CAPACITY, ~0u, true), 0);
+	move(&t, 15, 5);
+	assert_int_equal(uses_of_a_move(&t), 0);
+	move(&t, 1, 5);
+	assert_int_equal(uses_of_a_move(&t), 5);
+	for (i = 0; i < 10; i++)
+		ds_trials_age(&t);
+	assert_int_equal(uses_of_a_move(&t), 5);
+	move(&t, 16, 3);
+	assert_int_equal(uses_of_a_move(&t), 4);
+	ds_trials_age(&t);
+	assert_int_equal(t.moves->begun, 16);
+	assert_int_equal(uses_of_a_move(&t), 4);
+	/* Two at a time do not take longer. */
+	for (i = 0; i < 16; i++) {
+		ds_trials_move(&t, true);
+		move(&t, 1, 4);
+		ds_trials_move(&t, false);
+	}
+	assert_int_equal(t.moves->now, 0);
+	assert_int_equal(uses_of_a_move(&t), 4);
+	t.moves->met = 1ull << 60;
+	assert_int_equal(uses_of_a_move(&t), DS_TRIAL_LATEST);
+	ds_trials_destroy(&t);
+}
+
+static void each_tick_says_how_long_moves_take(void **state)
+{
+	struct ds_policy_load load = { .blocking = false };
+	struct ds_policy_001 *b;
+
+	(void)state;
+	start(CAPACITY, DS_POLICY_ADAPTIVE_001, KEYS);
+	b = policy.base;
+	ds_policy_tick(&policy, 1, 0, &load);
+	assert_int_equal(ds_policy_001_add_l2(&policy, 3000), 0);
+	b->l1.moves->begun = 20;
+	b->l1.moves->met = 20 * 7;
+	b->both.moves->begun = 20;
+	b->both.moves->met = 20 * 3;
+	ds_policy_tick(&policy, 1, 0, &load);
+	assert_int_equal(b->l1.moves->uses, 7);
+	assert_int_equal(b->both.moves->uses, 3);
+	load.blocking = true;
+	ds_policy_tick(&policy, 1, 0, &load);
+	assert_int_equal(b->l1.moves->uses, 0);
+	assert_int_equal(b->both.moves->uses, 0);
+	stop();
+}
+
+/* What was seen counts half after so many intervals. */
+static void a_span_has_intervals(void **state)
+{
+	struct ds_trials t;
+	u32 i;
+
+	(void)state;
+	assert_int_equal(ds_trials_init(&t, CAPACITY, ~0u, true), 0);
+	assert_int_equal(t.span, 1);
+	t.span = 3;
+	t.uses = 4000;
+	for (i = 1; i <= 6; i++) {
+		ds_trials_age(&t);
+		assert_int_equal(t.steady, i);
+		assert_int_equal(t.uses, 4000 >> i / 3);
+	}
 	ds_trials_destroy(&t);
 }
 
@@ -446,6 +583,10 @@ int main(void)
 		TEST(few_leave_from_a_miniature),
 		TEST(time_goes_on),
 		TEST(what_moves_cost),
+		TEST(a_key_takes_time_to_come),
+		TEST(how_long_a_move_takes),
+		TEST(each_tick_says_how_long_moves_take),
+		TEST(a_span_has_intervals),
 		TEST(what_waits_costs_more),
 		TEST(others_wait_too),
 		TEST(counters_do_not_overflow),
