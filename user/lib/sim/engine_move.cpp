@@ -221,6 +221,7 @@ void Engine::leave_slot(const ds_cache_move &move) {
 // They are no longer on their way.
 void Engine::finish(uint32_t number, uint64_t now) {
     Change &change = changes_[number];
+    uint64_t moved = 0;
 
     for (const ds_cache_move &move : moves_of(change.moves)) {
         bool last = &move == &moves_of(change.moves).back();
@@ -229,14 +230,16 @@ void Engine::finish(uint32_t number, uint64_t now) {
             leave_slot(move);
         if (move.ret)
             continue;
+        moved++;
         result_.moved.at(move.move.to)++;
-        result_.move_times.record(now - change.begun);
         log(now,
             !last         ? EventLog::Move::evict
             : change.idle ? EventLog::Move::demote
                           : EventLog::Move::promote,
             move.move.token, move.from, move.move.to);
     }
+    if (moved)
+        result_.move_times.record(now - change.begun, moved);
     result_.virtual_ns = std::max(result_.virtual_ns, now);
     if (change.waiters != none)
         wake(std::exchange(change.waiters, none), now);
@@ -262,11 +265,14 @@ void Engine::wake(uint32_t waiters, uint64_t now) {
 
 // One that is nobody's until it starts.
 uint32_t Engine::spare_change() {
-    if (free_changes_.empty()) {
-        free_changes_.push_back(static_cast<uint32_t>(changes_.size()));
-        changes_.emplace_back();
-    }
+    if (free_changes_.empty())
+        add_change();
     return free_changes_.back();
+}
+
+void Engine::add_change() {
+    free_changes_.push_back(static_cast<uint32_t>(changes_.size()));
+    changes_.emplace_back();
 }
 
 // Whoever asks for one of its tokens finds it.
