@@ -174,7 +174,7 @@ private:
     void copy_at(uint64_t time, uint32_t number, uint64_t now);
     void copy(uint32_t number, uint64_t now);
     void arrive(uint32_t number, uint64_t now);
-    bool is_written_to(const Change &change);
+    static bool is_written_to(const Change &change);
     uint64_t copy_again(Change &change, uint64_t now);
     void give_up(uint32_t number, uint64_t now);
     void leave_slot(const ds_cache_move &move);

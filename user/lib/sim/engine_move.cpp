@@ -181,8 +181,8 @@ void Engine::arrive(uint32_t number, uint64_t now) {
 }
 
 bool Engine::is_written_to(const Change &change) {
-    return std::ranges::any_of(moves_of(change.moves), [this](const ds_cache_move &move) {
-        return ds_move_is_void(&cache_->table, &move.move);
+    return std::ranges::any_of(moves_of(change.moves), [](const ds_cache_move &move) {
+        return ds_move_is_void(&move.move);
     });
 }
 
@@ -191,7 +191,7 @@ uint64_t Engine::copy_again(Change &change, uint64_t now) {
     uint64_t until = now;
 
     for (ds_cache_move &move : moves_of(change.moves)) {
-        if (!ds_move_is_void(&cache_->table, &move.move))
+        if (!ds_move_is_void(&move.move))
             continue;
         ds_move_copy(&cache_->table, &move.move);
         result_.copied_again++;
