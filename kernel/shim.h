@@ -15,7 +15,8 @@
  *  memory		ds_alloc (zeroed, may sleep, NULL if there is none), ds_alloc_node
  *			(in the kernel of that NUMA node, or NULL; -1: the processor's), ds_free,
  *			ds_alloc_pages, ds_free_pages (in the kernel whole pages, which
- *			programs may map), memcpy, memmove, memset, memcmp
+ *			programs may map), memcpy, memmove, memset, memcmp, prefetch (of an
+ *			address, which need not be there)
  *  time		ds_mono_ns, ds_may_resched (in long loops; may sleep), cpu_relax
  *			(in short ones)
  *  checks		crc32c (seed in, no inversion), hash_64, ilog2, ds_siphash
@@ -45,6 +46,7 @@
 #include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/nospec.h>
+#include <linux/prefetch.h>
 #include <linux/sched.h>
 #include <linux/siphash.h>
 #include <linux/slab.h>
@@ -184,6 +186,7 @@ static inline void cpu_relax(void)
 	__asm__ volatile("" ::: "memory");
 }
 
+#define prefetch(p)			__builtin_prefetch(p)
 #define ds_array_index_nospec(i, n)	(i)
 #define ds_noinline			__attribute((__noinline__))
 

@@ -18,14 +18,19 @@ void ds_change_forget(struct ds_cache *c, u32 slot)
 	ds_share_leave(&c->shares, slot);
 }
 
+static void pin(struct ds_cache *c, u32 slot, bool pinned)
+{
+	ds_share_pin(&c->shares, slot, pinned);
+	ds_policy_pin(&c->policy, slot, pinned || ds_share_keeps(&c->shares, slot));
+}
+
 void ds_change_repin(struct ds_cache *c, u32 slot)
 {
 	u32 token = READ_ONCE(c->table.l1.slots[slot].token);
 	u64 word = 0;
 
 	ds_token_find(&c->table, token, &word);
-	ds_share_pin(&c->shares, slot, word & DS_WORD_PINNED);
-	ds_policy_pin(&c->policy, slot, word & DS_WORD_PINNED || ds_share_keeps(&c->shares, slot));
+	pin(c, slot, word & DS_WORD_PINNED);
 }
 
 /* It is read and written where it is until the change ends, unless the table is blocking. */
@@ -82,10 +87,9 @@ static u32 l2_vacate(struct ds_cache *c, struct ds_cache_change *ch, u64 fixed)
 	return DS_L2_NONE;
 }
 
-/* A slot of L2 for a token; DS_L2_NONE if there is none. */
-static u32 l2_slot_for(struct ds_cache *c, struct ds_cache_change *ch, u32 token)
+/* A slot of L2 for a token, by its first word; DS_L2_NONE if there is none. */
+static u32 l2_slot_for(struct ds_cache *c, struct ds_cache_change *ch, u32 token, u64 fixed)
 {
-	u64 fixed = fixed_of(c, token);
 	u32 slot;
 
 	if (!ds_cache_allows(c, token, 2))
@@ -115,14 +119,16 @@ static int to_l2(struct ds_cache *c, struct ds_cache_change *ch, u32 token, u32 
  */
 int ds_change_vacate(struct ds_cache *c, struct ds_cache_change *ch, u32 slot)
 {
-	u32 token = READ_ONCE(c->table.l1.slots[slot].token), l2_slot;
+	const struct ds_l1_slot *from = &c->table.l1.slots[slot];
+	u32 token = READ_ONCE(from->token), l2_slot;
 	u64 word;
 	int ret;
 
 	if (ds_token_find(&c->table, token, &word) || ds_word_tier(word) != 1 ||
 	    ds_word_l1_slot(word) != slot)
 		return 0;
-	l2_slot = l2_slot_for(c, ch, token);
+	/* Its home says the same, but is seldom at hand. */
+	l2_slot = l2_slot_for(c, ch, token, READ_ONCE(from->pack.fixed));
 	ret = l2_slot == DS_L2_NONE ? ds_change_add(c, ch, token, 3, 0) :
 				      to_l2(c, ch, token, l2_slot);
 	return ret == -ESTALE ? 0 : ret;	/* it was revoked, and has left */
@@ -148,10 +154,10 @@ static void slot_left(struct ds_cache *c, const struct ds_cache_move *m,
 		ds_l2_give(&c->table.l2, m->slot);
 }
 
-static void arrived_in_l1(struct ds_cache *c, u32 slot)
+static void arrived_in_l1(struct ds_cache *c, u32 slot, bool pinned)
 {
 	ds_share_arrived(&c->shares, slot);
-	ds_change_repin(c, slot);
+	pin(c, slot, pinned);
 }
 
 /* The slot has another token by now, as the policy sees it. */
@@ -185,7 +191,7 @@ static void l1_slot_back(struct ds_cache *c, u32 slot)
 	if (share && share->used >= share->max)
 		share = NULL;
 	promise(c, slot, share);
-	arrived_in_l1(c, slot);
+	arrived_in_l1(c, slot, word & DS_WORD_PINNED);
 }
 
 /* @ours: nobody is in the slot any more. */
@@ -193,8 +199,9 @@ static void slot_reached(struct ds_cache *c, const struct ds_cache_move *m, bool
 {
 	u32 slot = m->move.slot;
 
+	/* What moves is not pinned. */
 	if (m->move.to == 1 && !m->ret)
-		arrived_in_l1(c, slot);
+		arrived_in_l1(c, slot, false);
 	else if (m->move.to == 1)
 		l1_slot_back(c, slot);
 	else if (m->move.to == 2 && !m->ret)
@@ -321,6 +328,11 @@ static u32 l1_slot_for(struct ds_cache *c, u32 token)
 	if (c->shares.count)
 		share = ds_share_find(&c->shares, ds_share_domain(&c->table, token));
 	slot = ds_policy_miss(&c->policy, key, &victim);
+	if (victim != DS_POLICY_NONE) {
+		/* Who has to leave is looked at soon. */
+		prefetch(&c->table.l1.slots[slot]);
+		prefetch(ds_token_word(&c->table, victim));
+	}
 	if (share && takes_own(c, share, token, slot))
 		slot = own_slot(c, share, token, slot, victim);
 	if (slot != DS_POLICY_NONE)
@@ -334,7 +346,7 @@ static int into_l2(struct ds_cache *c, struct ds_cache_change *ch, u32 token)
 
 	if (!is_for(&c->policy, token, 2))
 		return -ENOSPC;
-	slot = l2_slot_for(c, ch, token);
+	slot = l2_slot_for(c, ch, token, fixed_of(c, token));
 	return slot == DS_L2_NONE ? -ENOSPC : to_l2(c, ch, token, slot);
 }
 
@@ -435,7 +447,7 @@ int ds_change_stage(struct ds_cache *c, u32 token, struct ds_cache_change *ch)
 		goto out;
 	ret = check(c, token, &word);
 	if (!ret && ds_word_tier(word) == 3) {
-		slot = l2_slot_for(c, ch, token);
+		slot = l2_slot_for(c, ch, token, fixed_of(c, token));
 		ret = slot == DS_L2_NONE ? -ENOSPC : to_l2(c, ch, token, slot);
 		ret = ds_change_end(c, ch, ret);
 	}

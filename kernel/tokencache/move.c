@@ -15,17 +15,14 @@ static const enum ds_token_state ways[] = {
 	[1] = DS_TOKEN_TO_L1, [2] = DS_TOKEN_TO_L2, [3] = DS_TOKEN_TO_L3,
 };
 
-/* Of a token that is not on its way: where it will have come from. */
+static const u32 froms[] = {
+	[DS_TOKEN_L1] = DS_FROM_L1, [DS_TOKEN_L2] = DS_FROM_L2, [DS_TOKEN_L3] = DS_FROM_HOME,
+};
+
+/* Of a token that is not on its way: where it will have come from. At home its slot is 0. */
 static u32 from_of(u64 word)
 {
-	switch (ds_word_state(word)) {
-	case DS_TOKEN_L1:
-		return ds_word_slot(word) + DS_FROM_L1;
-	case DS_TOKEN_L2:
-		return ds_word_slot(word) | DS_FROM_L2;
-	default:
-		return DS_FROM_HOME;
-	}
+	return ds_word_slot(word) + froms[ds_word_state(word)];
 }
 
 /* The word of a token that stays where it was. */
@@ -79,7 +76,7 @@ static int claim(struct ds_token_table *t, struct ds_move *m, u32 token, u32 to,
 		seen = ds_cmpxchg64(place, word, claimed);
 		if (seen == word) {
 			*m = (struct ds_move){ .token = token, .to = to, .slot = slot,
-					       .word = claimed };
+					       .place = place, .word = claimed };
 			if (ds_word_tier(word) == 1)
 				ds_l1_hide(&t->l1, token, ds_word_slot(word));
 			return 0;
@@ -103,7 +100,7 @@ int ds_move_begin(struct ds_token_table *t, struct ds_move *m, u32 token, u32 to
 /* The mover itself may read while nobody else does: it is the only one that changes it. */
 static int copy_blocked(const struct ds_token_table *t, struct ds_move *m)
 {
-	u64 word = READ_ONCE(*ds_token_word(t, m->token));
+	u64 word = READ_ONCE(*m->place);
 	int ret = ds_word_check(word, m->token);
 
 	if (ret)
@@ -113,9 +110,9 @@ static int copy_blocked(const struct ds_token_table *t, struct ds_move *m)
 	return 0;
 }
 
-bool ds_move_is_void(const struct ds_token_table *t, const struct ds_move *m)
+bool ds_move_is_void(const struct ds_move *m)
 {
-	return !ds_word_same(READ_ONCE(*ds_token_word(t, m->token)), m->word);
+	return !ds_word_same(READ_ONCE(*m->place), m->word);
 }
 
 int ds_move_copy(struct ds_token_table *t, struct ds_move *m)
@@ -123,7 +120,7 @@ int ds_move_copy(struct ds_token_table *t, struct ds_move *m)
 	int ret;
 
 	/* It was copied before, for nobody has written to it. */
-	if (m->whole && !ds_move_is_void(t, m))
+	if (m->whole && !ds_move_is_void(m))
 		return 0;
 	ret = READ_ONCE(t->blocking) ? copy_blocked(t, m) :
 			    ds_token_copy(t, m->token, &m->word, &m->pack);
@@ -136,15 +133,15 @@ int ds_move_copy(struct ds_token_table *t, struct ds_move *m)
  * Change the word from what it was when the token was copied, whatever its uses are by
  * now. -EAGAIN: it was written to, or is.
  */
-static int swap_word(u64 *place, struct ds_move *m, u64 (*next)(const struct ds_move *m, u64 word))
+static int swap_word(struct ds_move *m, u64 (*next)(const struct ds_move *m, u64 word))
 {
-	u64 word, seen = READ_ONCE(*place);
+	u64 word, seen = READ_ONCE(*m->place);
 
 	do {
 		word = seen;
 		if (!ds_word_same(word, m->word))
 			return ds_word_check(word, m->token) ?: -EAGAIN;
-		seen = ds_cmpxchg64(place, word, next(m, word));
+		seen = ds_cmpxchg64(m->place, word, next(m, word));
 	} while (seen != word);
 	return 0;
 }
@@ -170,9 +167,9 @@ static u64 next_back(const struct ds_move *m, u64 word)
 }
 
 /* As a writer does it: nobody writes, moves or revokes the token meanwhile. */
-static int have_alone(u64 *place, struct ds_move *m)
+static int have_alone(struct ds_move *m)
 {
-	int ret = swap_word(place, m, next_writer);
+	int ret = swap_word(m, next_writer);
 
 	if (!ret)
 		m->word |= DS_WORD_WRITER;
@@ -200,15 +197,14 @@ static void arrive(struct ds_token_table *t, struct ds_move *m)
 
 int ds_move_commit(struct ds_token_table *t, struct ds_move *m)
 {
-	u64 *place = ds_token_word(t, m->token);
 	int ret;
 
 	if (!m->whole)
 		return -EAGAIN;
-	ret = have_alone(place, m);
+	ret = have_alone(m);
 	if (!ret) {
 		arrive(t, m);
-		ret = swap_word(place, m, next_there);
+		ret = swap_word(m, next_there);
 	}
 	if (ret && ret != -EAGAIN)
 		ds_token_put(t, m->token);
@@ -216,28 +212,26 @@ int ds_move_commit(struct ds_token_table *t, struct ds_move *m)
 }
 
 /* 0, or -EAGAIN: it was written to. */
-static int go_back(struct ds_token_table *t, struct ds_move *m, u64 *place)
+static int go_back(struct ds_token_table *t, struct ds_move *m)
 {
 	if (ds_word_tier(m->word) == 1) {
-		if (have_alone(place, m))
+		if (have_alone(m))
 			return -EAGAIN;
 		ds_l1_show(&t->l1, m->token, ds_word_l1_slot(m->word));
 	}
-	return swap_word(place, m, next_back) ? -EAGAIN : 0;
+	return swap_word(m, next_back) ? -EAGAIN : 0;
 }
 
 static void give_up(struct ds_token_table *t, struct ds_move *m)
 {
-	u64 *place = ds_token_word(t, m->token);
-
 	/* A writer may hold it for a moment; only the mover and a revoke end the way. */
 	for (;;) {
-		m->word = READ_ONCE(*place) & ~DS_WORD_WRITER;
+		m->word = READ_ONCE(*m->place) & ~DS_WORD_WRITER;
 		if (ds_word_check(m->word, m->token)) {
 			ds_token_put(t, m->token);
 			return;
 		}
-		if (!go_back(t, m, place))
+		if (!go_back(t, m))
 			return;
 		cpu_relax();
 	}

@@ -25,6 +25,7 @@
  * @to: tier, 1 to 3
  * @slot: in that tier; not for home
  * @whole: @pack is what the token was when its word was @word
+ * @place: its word in the directory, which stays there
  * @word: its word when it was claimed, or copied last
  * @pack: what was copied
  */
@@ -33,6 +34,7 @@ struct ds_move {
 	u32 to;
 	u32 slot;
 	bool whole;
+	u64 *place;
 	u64 word;
 	struct ds_token_pack pack;
 };
@@ -55,12 +57,11 @@ int ds_move_begin(struct ds_token_table *t, struct ds_move *m, u32 token, u32 to
 
 /**
  * ds_move_is_void - is the copy worth nothing?
- * @t: table
  * @m: begun
  *
  * Return: whether the token was written to or revoked since it was copied.
  */
-bool ds_move_is_void(const struct ds_token_table *t, const struct ds_move *m);
+bool ds_move_is_void(const struct ds_move *m);
 
 /**
  * ds_move_copy - copy the token, unless its copy is as new

@@ -140,8 +140,8 @@ static inline u32 ds_token_make(u32 type, u32 gen, u32 index)
 	       index << DS_TOKEN_INDEX_OFF;
 }
 
-/* May the token be used? 0, -ESTALE or -EBADF. */
-static inline int ds_word_check(u64 word, u32 token)
+/* Of one that may not be used. One of generation 0 there never was. */
+static inline int ds_word_refuse(u64 word, u32 token)
 {
 	u32 gen = ds_token_gen(token);
 
@@ -149,9 +149,16 @@ static inline int ds_word_check(u64 word, u32 token)
 		return -EBADF;
 	if (gen < ds_word_gen(word))
 		return -ESTALE;
-	if (ds_token_type_of(token) != ds_word_type(word))
-		return -EBADF;
-	return ds_word_is_live(word) ? 0 : -ESTALE;
+	return ds_token_type_of(token) == ds_word_type(word) ? -ESTALE : -EBADF;
+}
+
+/* May the token be used? 0, -ESTALE or -EBADF. A word that is live has a generation. */
+static inline int ds_word_check(u64 word, u32 token)
+{
+	if (ds_token_gen(token) == ds_word_gen(word) &&
+	    ds_token_type_of(token) == ds_word_type(word) && ds_word_is_live(word))
+		return 0;
+	return ds_word_refuse(word, token);
 }
 
 #endif /* DS_TOKENCACHE_WORD_H */

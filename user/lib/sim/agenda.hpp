@@ -53,7 +53,7 @@ public:
 private:
     static constexpr size_t soon_most = 32;
 
-    void insert(const Event &event) {
+    void insert(Event event) {
         size_t place = soon_count_++;
 
         for (; place > 0 && soon_[place - 1].time <= event.time; place--)
@@ -61,13 +61,13 @@ private:
         soon_[place] = event;
     }
 
-    void postpone(const Event &event) {
+    void postpone(Event event) {
         later_.push_back(event);
         std::ranges::push_heap(later_, std::greater());
     }
 
     /// Room is made for many at once.
-    void add_to_many(const Event &event) {
+    void add_to_many(Event event) {
         constexpr size_t half = soon_most / 2;
 
         std::for_each_n(soon_.begin(), half, [this](const Event &last) { postpone(last); });

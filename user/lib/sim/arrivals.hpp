@@ -29,23 +29,20 @@ public:
 
     /// In ns; none_yet until another one is done.
     uint64_t next() const {
-        if (gap_ps_)
-            return next_ps_ / 1000;
-        if (!times_.empty())
+        if (!closed_)
             return next_ns_;
         return idle_.empty() ? none_yet : idle_.front();
     }
     void begin() {
         if (gap_ps_) {
             next_ps_ += gap_ps_;
-            return;
-        }
-        if (!times_.empty()) {
+            next_ns_ = next_ps_ / 1000;
+        } else if (closed_) {
+            std::ranges::pop_heap(idle_, std::greater());
+            idle_.pop_back();
+        } else {
             begin_given();
-            return;
         }
-        std::ranges::pop_heap(idle_, std::greater());
-        idle_.pop_back();
     }
     void done(uint64_t at) {
         if (closed_)
@@ -70,7 +67,7 @@ private:
     uint64_t next_ps_ = 0;
     std::span<const uint64_t> times_;
     size_t begun_ = 0;
-    uint64_t next_ns_ = 0;
+    uint64_t next_ns_ = 0;        // unless closed
     std::vector<uint64_t> idle_;  // a heap: when those that may begin were done
     bool closed_;
 };

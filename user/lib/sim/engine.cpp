@@ -15,7 +15,7 @@ constexpr uint64_t write_stream = 1;
 constexpr uint64_t tick_uses = 64;
 constexpr uint64_t tick_ns = 100'000'000;
 constexpr uint32_t tick_steps = 64;
-constexpr size_t ahead = 8;  // requests, in which memory has time to answer
+constexpr size_t ahead = 4;  // requests, in which memory has time to answer
 
 ds_policy_mode mode_of(const std::string &policy) {
     return policy == "literal-001"    ? DS_POLICY_LITERAL_001
@@ -137,9 +137,7 @@ void Engine::begin_objects() {
         serve(ask, tier, now);
 }
 
-[[gnu::always_inline]] inline void Engine::begin(uint32_t place, uint64_t now) {
-    Request request = trace_.requests[place];
-
+[[gnu::always_inline]] inline void Engine::begin(Request request, uint32_t place, uint64_t now) {
     if (now > BandwidthServer::most_ns)
         throw Failure({EOVERFLOW, "The run takes more than 200 days of virtual time.",
                        "Use shorter latencies, a higher rate, or a shorter trace."});
@@ -163,28 +161,50 @@ void Engine::begin_objects() {
     access({now, request.id, write}, now);
 }
 
-// Of requests that come soon memory is asked for what they read first.
-inline void Engine::look_ahead(size_t place) {
-    if (place + 2 * ahead >= trace_.requests.size())
+// What a use reads besides its token's word, if that does not lie in L1, and where it is noted that
+// the token moves. Where it is now it mostly will be still.
+[[gnu::always_inline]] inline void Engine::ask_for(uint32_t token, u64 word) {
+    const ds_token_table &table = cache_->table;
+    const uint32_t tier = ds_word_tier(word);
+
+    __builtin_prefetch(&change_of(token), 1);
+    if (tier == 3) {
+        __builtin_prefetch(ds_token_home_of(&table, token));
+    } else if (tier == 2) {
+        const uint32_t slot = ds_word_l2_slot(word);
+        const ds_l2_page *page = ds_l2_page_of(&table.l2, slot);
+        __builtin_prefetch(&page->filled);
+        __builtin_prefetch(&page->recent[ds_l2_index(slot)]);
+        __builtin_prefetch(&page->slots[ds_l2_index(slot)]);
+    }
+}
+
+// Of requests that come soon memory is asked for what they read: where that is says what was asked
+// for before. Who has no token yet is taken for the first one, which does no harm. Always inline:
+// GCC finds that a call of it would have no effect, and leaves it out.
+[[gnu::always_inline]] inline void Engine::look_ahead(std::span<const Request> requests,
+                                                      const u64 *&soon) {
+    if (requests.size() <= 3 * ahead)
         return;
-    __builtin_prefetch(&tokens_[trace_.requests[place + 2 * ahead].id]);
-    uint32_t token = tokens_[trace_.requests[place + ahead].id];
-    if (!token)
-        return;
-    __builtin_prefetch(ds_token_word(&cache_->table, token));
-    __builtin_prefetch(ds_token_home_of(&cache_->table, token));
+    if (soon && ds_word_tier(*soon) != 1)
+        ask_for(tokens_[requests[ahead].id], *soon);
+    soon = ds_token_word(&cache_->table, tokens_[requests[2 * ahead].id]);
+    __builtin_prefetch(soon);
+    __builtin_prefetch(&tokens_[requests[3 * ahead].id]);
 }
 
 RunResult Engine::run(std::atomic<uint64_t> *progress) {
+    const std::span<const Request> requests = trace_.requests;
+    std::array<const u64 *, ahead> soon{};  // words of tokens
     Step step(progress);
 
-    for (uint32_t place = 0; place < trace_.requests.size(); place++) {
-        look_ahead(place);
+    for (uint32_t place = 0; place < requests.size(); place++) {
+        look_ahead(requests.subspan(place), soon[place % ahead]);
         uint64_t now = arrivals_.next();
         for (; agenda_.due(now); now = arrivals_.next())
             happen();
         arrivals_.begin();
-        begin(place, now);
+        begin(requests[place], place, now);
         step.next();
     }
     ended_ = true;

@@ -140,8 +140,9 @@ private:
     };
     // engine.cpp: requests
     void begin_objects();
-    void look_ahead(size_t place);
-    void begin(uint32_t place, uint64_t now);
+    void ask_for(uint32_t token, u64 word);
+    void look_ahead(std::span<const Request> requests, const u64 *&soon);
+    void begin(Request request, uint32_t place, uint64_t now);
     void access(const Ask &ask, uint64_t now);
     unsigned touch(uint32_t token, bool write);
     [[noreturn]] static void refuse_token(int rc);
@@ -173,13 +174,14 @@ private:
     void copy_at(uint64_t time, uint32_t number, uint64_t now);
     void copy(uint32_t number, uint64_t now);
     void arrive(uint32_t number, uint64_t now);
-    bool is_written_to(const Change &change);
+    static bool is_written_to(const Change &change);
     uint64_t copy_again(Change &change, uint64_t now);
     void give_up(uint32_t number, uint64_t now);
     void leave_slot(const ds_cache_move &move);
     void finish(uint32_t number, uint64_t now);
     void wake(uint32_t waiters, uint64_t now);
     uint32_t spare_change();
+    void add_change();
     void start(uint32_t number, uint64_t now);
     void log(uint64_t now, EventLog::Move what, uint32_t token, unsigned from, unsigned to) {
         if (events_)
@@ -270,7 +272,7 @@ inline unsigned Engine::touch(uint32_t token, bool write) {
     return static_cast<unsigned>(tier);
 }
 
-inline void Engine::serve(const Ask &ask, unsigned tier, uint64_t now) {
+[[gnu::always_inline]] inline void Engine::serve(const Ask &ask, unsigned tier, uint64_t now) {
     uint64_t done = model_.access(tier, ask.write, bytes_of(ask.object), now);
 
     if (tier == 3)
@@ -278,7 +280,7 @@ inline void Engine::serve(const Ask &ask, unsigned tier, uint64_t now) {
     served(ask, done);
 }
 
-inline void Engine::served(const Ask &ask, uint64_t done) {
+[[gnu::always_inline]] inline void Engine::served(const Ask &ask, uint64_t done) {
     result_.times.record(done - ask.start);
     result_.virtual_ns = std::max(result_.virtual_ns, done);
     arrivals_.done(done);

@@ -181,8 +181,8 @@ void Engine::arrive(uint32_t number, uint64_t now) {
 }
 
 bool Engine::is_written_to(const Change &change) {
-    return std::ranges::any_of(moves_of(change.moves), [this](const ds_cache_move &move) {
-        return ds_move_is_void(&cache_->table, &move.move);
+    return std::ranges::any_of(moves_of(change.moves), [](const ds_cache_move &move) {
+        return ds_move_is_void(&move.move);
     });
 }
 
@@ -191,7 +191,7 @@ uint64_t Engine::copy_again(Change &change, uint64_t now) {
     uint64_t until = now;
 
     for (ds_cache_move &move : moves_of(change.moves)) {
-        if (!ds_move_is_void(&cache_->table, &move.move))
+        if (!ds_move_is_void(&move.move))
             continue;
         ds_move_copy(&cache_->table, &move.move);
         result_.copied_again++;
@@ -221,6 +221,7 @@ void Engine::leave_slot(const ds_cache_move &move) {
 // They are no longer on their way.
 void Engine::finish(uint32_t number, uint64_t now) {
     Change &change = changes_[number];
+    uint64_t moved = 0;
 
     for (const ds_cache_move &move : moves_of(change.moves)) {
         bool last = &move == &moves_of(change.moves).back();
@@ -229,14 +230,16 @@ void Engine::finish(uint32_t number, uint64_t now) {
             leave_slot(move);
         if (move.ret)
             continue;
+        moved++;
         result_.moved.at(move.move.to)++;
-        result_.move_times.record(now - change.begun);
         log(now,
             !last         ? EventLog::Move::evict
             : change.idle ? EventLog::Move::demote
                           : EventLog::Move::promote,
             move.move.token, move.from, move.move.to);
     }
+    if (moved)
+        result_.move_times.record(now - change.begun, moved);
     result_.virtual_ns = std::max(result_.virtual_ns, now);
     if (change.waiters != none)
         wake(std::exchange(change.waiters, none), now);
@@ -262,11 +265,14 @@ void Engine::wake(uint32_t waiters, uint64_t now) {
 
 // One that is nobody's until it starts.
 uint32_t Engine::spare_change() {
-    if (free_changes_.empty()) {
-        free_changes_.push_back(static_cast<uint32_t>(changes_.size()));
-        changes_.emplace_back();
-    }
+    if (free_changes_.empty())
+        add_change();
     return free_changes_.back();
+}
+
+void Engine::add_change() {
+    free_changes_.push_back(static_cast<uint32_t>(changes_.size()));
+    changes_.emplace_back();
 }
 
 // Whoever asks for one of its tokens finds it.

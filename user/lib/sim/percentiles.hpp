@@ -16,13 +16,14 @@ class Percentiles {
 public:
     static constexpr unsigned sub_bits = 7;
 
-    void record(uint64_t ns) {
+    /// A time that came @p times, at least once.
+    void record(uint64_t ns, uint64_t times = 1) {
         size_t bucket = bucket_of(ns);
         if (bucket >= counts_.size()) [[unlikely]]
             counts_.resize(bucket + 1);
-        counts_[bucket]++;
-        count_++;
-        sum_ += ns;
+        counts_[bucket] += times;
+        count_ += times;
+        sum_ += static_cast<unsigned __int128>(ns) * times;
         min_ = std::min(min_, ns);
         max_ = std::max(max_, ns);
     }
