@@ -6,6 +6,8 @@
 
 #define DS_TRIAL_CANDIDATES	16u	/* of policy_001.c */
 #define DS_TRIAL_NOWHERE	(~0u)
+#define DS_TRIAL_SMALL		512u	/* entries of a cache */
+#define DS_TRIAL_MAX_BOTH	192u	/* entries, of both tiers together */
 #define DS_TRIAL_USES		0x400000u	/* in a span: then as if it had ended */
 #define DS_TRIAL_BAND		24u	/* of the misses or hits one is what makes a difference */
 #define DS_TRIAL_TRIFLE		512u	/* of the uses one is too little for a difference, */
@@ -27,12 +29,15 @@ static u64 ds_trials_bytes_of(u32 size, bool by_heat)
 			    (u64)size * (sizeof(u16) + (by_heat ? sizeof(u8) : 0)));
 }
 
-/* As many as are enough; in a large cache fewer see a use. */
-static u32 ds_trials_size(u32 capacity)
+/*
+ * Found by trying. In a small cache more of them see a use, and the search takes longer; for L1
+ * (@by_heat) as many as 14 bytes for each of 8192 slots have room for.
+ */
+static u32 ds_trials_size(u32 capacity, bool by_heat)
 {
-	u32 size = max(1u << (ilog2(capacity) + 5) / 2, DS_TRIAL_MIN);
-
-	return min(size, DS_TRIAL_MAX);
+	if (by_heat)
+		return capacity < DS_TRIAL_SMALL ? DS_TRIAL_MIN : DS_TRIAL_MAX;
+	return min(max(1u << (ilog2(capacity) + 5) / 2, DS_TRIAL_MIN), DS_TRIAL_MAX_BOTH);
 }
 
 int ds_trials_init(struct ds_trials *t, u32 capacity, u32 most, bool by_heat)
@@ -42,7 +47,7 @@ int ds_trials_init(struct ds_trials *t, u32 capacity, u32 most, bool by_heat)
 	u32 i;
 
 	memset(t, 0, sizeof(*t));
-	t->size = ds_trials_size(capacity);
+	t->size = ds_trials_size(capacity, by_heat);
 	t->sampled = (u32)min(((u64)t->size << 32) / capacity, (u64)most);
 	t->size = max((u32)(((u64)t->sampled * capacity + 0xffffffff) >> 32), 1u);
 	t->random = 1;

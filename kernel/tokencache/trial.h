@@ -32,7 +32,7 @@
 #include "../shim.h"
 
 #define DS_TRIALS	13u
-#define DS_TRIAL_MAX	192u	/* entries of a miniature */
+#define DS_TRIAL_MAX	224u	/* entries of a miniature */
 #define DS_TRIAL_MIN	64u
 #define DS_TRIAL_HIT	4	/* what a hit is worth */
 #define DS_TRIAL_MARKS	8u	/* in the time after which one is idle */

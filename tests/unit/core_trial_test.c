@@ -32,22 +32,26 @@ static void memory_runs_out(void **state)
 	ds_trials_destroy(&t);
 }
 
-/* As many entries as the square root of the capacity tells, or as the sample has. */
+/* Of two kinds: those of L1, and those of both tiers, as the square root of the capacity tells. */
 static void sizes(void **state)
 {
-	static const u32 of[][2] = { { 16, 16 }, { 64, 64 }, { 256, 64 }, { 512, 128 },
-				     { 1024, 128 }, { 2048, 192 }, { 1 << 20, 192 } };
+	static const struct {
+		u32 capacity, l1, both;
+	} of[] = { { 16, 16, 16 }, { 64, 64, 64 }, { 511, 64, 64 }, { 512, 224, 128 },
+		   { 2047, 224, 128 }, { 2048, 224, 192 }, { 1 << 20, 224, 192 } };
 	struct ds_trials t;
-	u32 i;
+	u32 i, l1;
 
 	(void)state;
-	for (i = 0; i < ARRAY_SIZE(of); i++) {
-		assert_int_equal(ds_trials_init(&t, of[i][0], ~0u, true), 0);
-		assert_int_equal(t.size, of[i][1]);
-		assert_int_equal(t.sampled, min(((u64)t.size << 32) / of[i][0], 0xffffffffull));
-		assert_int_not_equal(t.random, 0);	/* it would stay so */
-		ds_trials_destroy(&t);
-	}
+	for (i = 0; i < ARRAY_SIZE(of); i++)
+		for (l1 = 0; l1 < 2; l1++) {
+			assert_int_equal(ds_trials_init(&t, of[i].capacity, ~0u, l1), 0);
+			assert_int_equal(t.size, l1 ? of[i].l1 : of[i].both);
+			assert_int_equal(t.sampled,
+					 min(((u64)t.size << 32) / of[i].capacity, 0xffffffffull));
+			assert_int_not_equal(t.random, 0);	/* it would stay so */
+			ds_trials_destroy(&t);
+		}
 	assert_int_equal(ds_trials_init(&t, 1000, 1u << 28, false), 0);
 	assert_int_equal(t.sampled, 1u << 28);
 	assert_int_equal(t.size, 63);
