@@ -371,7 +371,7 @@ static int miss_begin(struct ds_cache *c, u32 token, struct ds_cache_change *ch)
 	u64 word;
 	int ret = check(c, token, &word);
 
-	if (ret == -EBUSY)
+	if (ret == -EBUSY && ds_cache_allows(c, token, 1))
 		ds_policy_001_met(&c->policy, ds_token_index(token));
 	if (ret)
 		return ret;

@@ -126,7 +126,7 @@ static u32 ds_policy_usual_sample(const struct ds_policy *p)
 /*
  * As many slots as a miniature has entries should have keys of the sample. By chance it may have
  * more or fewer of the working set, which then fits into L1 and not into a miniature, or the other
- * way round.
+ * way round. Only misses change what is in slots: in epochs of hits it would run to its bound.
  */
 static void ds_policy_size_sample(struct ds_policy *p)
 {
@@ -147,7 +147,6 @@ static void ds_policy_next_epoch(struct ds_policy *p)
 	WRITE_ONCE(p->hottest, ds_policy_hottest(now));
 	ds_policy_join(p, now, (now + 1) % DS_EPOCHS);
 	ds_policy_size_staging(p);
-	ds_policy_size_sample(p);
 	ds_policy_judge_recency(p);
 	ds_policy_set_window(p);
 }
@@ -217,6 +216,7 @@ static void ds_policy_count_miss(struct ds_policy *p)
 	if (++p->misses < p->capacity / epochs)
 		return;
 	p->misses = 0;
+	ds_policy_size_sample(p);
 	ds_policy_next_epoch(p);
 }
 
@@ -373,7 +373,8 @@ void ds_policy_rekey(struct ds_policy *p, u32 slot, u32 key)
 	s->key_high = (u16)((s->key_high & (DS_SLOT_USED | DS_SLOT_PINNED)) | key >> 8);
 	if (ds_policy_is_sampled(p, ds_policy_hash(key)))
 		link |= DS_SLOT_SAMPLED;
-	ds_policy_count_sampled(p, s->link, link);
+	if (!p->base)
+		ds_policy_count_sampled(p, s->link, link);
 	WRITE_ONCE(s->link, link);
 	/* Document 001's modes have no better guess than how often the one before was used. */
 	if (!p->base)

@@ -198,8 +198,8 @@ u32 ds_policy_001_heat(struct ds_policy *p, u64 hash);
 void ds_policy_001_move(struct ds_policy *p, u32 from, u32 to, bool begins);
 
 /*
- * A token was used that is on its way. For adaptive-001: with a higher threshold it would not be,
- * and each use would count. literal-001 counts those uses for which a token might move.
+ * A token was used that is on its way. For adaptive-001, whose trials see each use: with another
+ * threshold it might not be. literal-001 counts those uses for which a token might move.
  */
 void ds_policy_001_met(struct ds_policy *p, u32 key);
 

@@ -338,6 +338,8 @@ static void another_key_in_a_slot(void **state)
 			assert_int_equal(!!(policy.slots[slot].link & DS_SLOT_SAMPLED),
 					 ds_policy_is_sampled(&policy, ds_policy_hash(key)));
 			assert_true(policy.slots[slot].key_high & DS_SLOT_PINNED);
+			assert_int_equal(policy.in_sample, mode == DS_POLICY_DEFAULT &&
+					 ds_policy_is_sampled(&policy, ds_policy_hash(key)));
 		}
 		stop();
 	}
@@ -372,6 +374,28 @@ static void sample_is_as_large_as_it_should_be(void **state)
 	for (key = 0; key < 10 * KEYS; key++)
 		use(key);
 	assert_int_equal(policy.sampled, 0);
+	stop();
+}
+
+/* Nobody leaves meanwhile: what is in the sample says no more in each of these epochs. */
+static void hits_do_not_size_the_sample(void **state)
+{
+	u32 key, hits, usual, epoch;
+
+	(void)state;
+	start(1024, DS_POLICY_DEFAULT, 100 * KEYS);
+	set_rule(DS_RULE_LRU);
+	for (key = 0; key < 1024; key++)
+		use(key);
+	usual = policy.sampled;
+	epoch = policy.epoch;
+	for (; key < 1024 + 30; key++) {
+		for (hits = 0; hits < 3000; hits++)
+			use(random_below(1000));
+		use(key);
+	}
+	assert_true(policy.epoch > epoch + 100);
+	assert_int_equal(policy.sampled, usual);
 	stop();
 }
 
@@ -540,6 +564,7 @@ int main(void)
 		TEST(forgotten_slots_are_taken),
 		TEST(another_key_in_a_slot),
 		TEST(sample_is_as_large_as_it_should_be),
+		TEST(hits_do_not_size_the_sample),
 		TEST(epochs_are_shorter_for_lru),
 		TEST(sound_after_each_call),
 		TEST(sound_when_large),

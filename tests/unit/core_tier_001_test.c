@@ -94,6 +94,13 @@ static void promotion_past_l2(void **state)
 	}
 }
 
+static bool not_in_l1(const struct ds_cache *c, u32 token, u32 tier)
+{
+	assert_ptr_equal(c, &cache);
+	(void)token;
+	return tier != 1;
+}
+
 /* The trials hear when a move begins, of uses meanwhile, and when it ends or is given up. */
 static void uses_on_the_way(void **state)
 {
@@ -122,11 +129,19 @@ static void uses_on_the_way(void **state)
 	}
 }
 
-static bool not_in_l1(const struct ds_cache *c, u32 token, u32 tier)
+/* They try what L1 would do with others only. */
+static void uses_on_the_way_not_to_l1(void **state)
 {
-	assert_ptr_equal(c, &cache);
-	(void)token;
-	return tier != 1;
+	struct ds_cache_change ch;
+
+	(void)state;
+	start(DS_POLICY_ADAPTIVE_001, 1);
+	cache.allowed = not_in_l1;
+	assert_int_equal(ds_cache_miss_begin(&cache, tokens[1], &ch), 0);
+	assert_int_equal(ds_cache_miss(&cache, tokens[1]), -EBUSY);
+	assert_int_equal(cache.policy.base->l1.uses, 0);
+	ds_cache_miss_abort(&cache, &ch);
+	stop();
 }
 
 /* What is not for L1 is counted for L2 all the same. */
@@ -395,6 +410,7 @@ int main(void)
 		TEST(promotion_without_l2),
 		TEST(promotion_past_l2),
 		TEST(uses_on_the_way),
+		TEST(uses_on_the_way_not_to_l1),
 		TEST(promotion_not_to_l1),
 		TEST(promotion_past_a_full_l2),
 		TEST(promotion_with_all_full),
