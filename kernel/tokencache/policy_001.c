@@ -67,7 +67,7 @@ int ds_policy_001_add_l2(struct ds_policy *p, u32 tokens)
 		return 0;
 	both = &p->base->both;
 	ret = ds_trials_init(both, p->capacity + tokens, p->sampled, false);
-	/* An interval has few uses for a slot of both tiers, and fewer of them are in the sample. */
+	/* An interval has few uses for a slot of both tiers, and few of these are in the sample. */
 	both->span = (u8)min(1 + tokens / p->capacity, DS_TRIAL_SPAN);
 	return ret;
 }

@@ -165,7 +165,7 @@ void ds_trials_tick(struct ds_trials *t, u32 passed, u32 idle);
 /* A token of the cache, in the sample or not, is on its way into it; or no longer. */
 void ds_trials_move(struct ds_trials *t, bool begins);
 
-/* From now on a key is on its way for as many uses as moves took lately; not if uses wait for it. */
+/* From now on a key is on its way for as many uses as moves took lately; 0 if uses wait for it. */
 void ds_trials_time_moves(struct ds_trials *t, bool waited_for);
 
 /* The index of the highest threshold that is not above. */
