@@ -325,15 +325,20 @@ static void how_long_a_move_takes(void **state)
 	ds_trials_destroy(&t);
 }
 
+/* adaptive-001, without an L2 as yet. */
+static struct ds_policy_001 *start_with_tick(const struct ds_policy_load *load)
+{
+	start(CAPACITY, DS_POLICY_ADAPTIVE_001, KEYS);
+	ds_policy_tick(&policy, 1, 0, load);
+	return policy.base;
+}
+
 static void each_tick_says_how_long_moves_take(void **state)
 {
 	struct ds_policy_load load = { .blocking = false };
-	struct ds_policy_001 *b;
+	struct ds_policy_001 *b = start_with_tick(&load);
 
 	(void)state;
-	start(CAPACITY, DS_POLICY_ADAPTIVE_001, KEYS);
-	b = policy.base;
-	ds_policy_tick(&policy, 1, 0, &load);
 	assert_int_equal(ds_policy_001_add_l2(&policy, 3000), 0);
 	b->l1.moves->begun = 20;
 	b->l1.moves->met = 20 * 7;
@@ -371,12 +376,9 @@ static void a_span_has_intervals(void **state)
 static void what_waits_costs_more(void **state)
 {
 	struct ds_policy_load load = { .blocking = false };
-	struct ds_policy_001 *b;
+	struct ds_policy_001 *b = start_with_tick(&load);
 
 	(void)state;
-	start(CAPACITY, DS_POLICY_ADAPTIVE_001, KEYS);
-	b = policy.base;
-	ds_policy_tick(&policy, 1, 0, &load);
 	assert_int_equal(b->l1.move_cost, 0);
 	load.blocking = true;
 	ds_policy_tick(&policy, 1, 0, &load);
