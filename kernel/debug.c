@@ -69,6 +69,7 @@ struct ds_fp {
 };
 
 static struct ds_fp ds_fps[DS_FP_COUNT] = {
+	[DS_FP_REQUEST_POST]	= { .name = "request_post" },
 	[DS_FP_CHAIN_POST]	= { .name = "chain_post" },
 	[DS_FP_CHAIN_PARTIAL]	= { .name = "chain_partial" },
 	[DS_FP_CONN_OPEN]	= { .name = "conn_open" },

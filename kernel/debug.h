@@ -13,6 +13,7 @@
 #include <linux/types.h>
 
 enum ds_failpoint {
+	DS_FP_REQUEST_POST,	/* before requests of a client are posted, with their keys */
 	DS_FP_CHAIN_POST,	/* before a chain is posted; EAGAIN: there is no room, ever */
 	DS_FP_CHAIN_PARTIAL,	/* only the first request of a chain reaches the device */
 	DS_FP_CONN_OPEN,	/* before a connection to a peer is made */

@@ -11,6 +11,7 @@
 #include "buffer.h"
 #include "client.h"
 #include "conn.h"
+#include "debug.h"
 #include "device.h"
 #include "outcome.h"
 #include "request.h"
@@ -386,11 +387,21 @@ void ds_ops_refuse(const struct ds_op_arg *args, u32 first, u32 n, u32 bad, int 
 
 /* ---- posting ---- */
 
+static int ds_req_post(struct ds_req *req, u32 lane, u64 deadline)
+{
+	struct ds_qp *qp = ds_conn_lane(req->keys->conn, lane);
+	int ret = ds_failpoint(DS_FP_REQUEST_POST);
+
+	if (ret)
+		return ret;
+	return deadline ? ds_chain_post_wait(qp, &req->chain, deadline) :
+			  ds_chain_post(qp, &req->chain);
+}
+
 int ds_plan_post(const struct ds_plan *plan, const struct ds_op_arg *args,
 		 const u32 *index, u64 deadline, bool polled, ds_op_done done, void *ctx)
 {
 	struct ds_req *req = ds_req_alloc(plan, done, ctx);
-	struct ds_qp *qp;
 	u32 i, sge = 0;
 	int ret = 0;
 
@@ -400,9 +411,7 @@ int ds_plan_post(const struct ds_plan *plan, const struct ds_op_arg *args,
 		ret = ds_req_add(req, &args[index[i]], index[i], &sge);
 	if (!ret) {
 		req->chain.polled = polled;
-		qp = ds_conn_lane(req->keys->conn, plan->lane);
-		ret = deadline ? ds_chain_post_wait(qp, &req->chain, deadline) :
-				 ds_chain_post(qp, &req->chain);
+		ret = ds_req_post(req, plan->lane, deadline);
 		if (!ret)
 			return 0;
 	}

@@ -274,7 +274,7 @@ static bool refused_while_it_waits(int failpoint, unsigned int ms)
 	struct setup victim = set_up(DS_ACCESS_ALL);
 	struct fencer f = { .s = set_up(DS_ACCESS_ALL), .token = enroll(&victim) };
 	pthread_t reading, fencing;
-	unsigned long before, hits;
+	unsigned long before;
 	uint64_t start = ds_now_ms();
 	char text[32];
 	bool early;
@@ -283,10 +283,7 @@ static bool refused_while_it_waits(int failpoint, unsigned int ms)
 	snprintf(text, sizeof(text), "delay %u 1", ms);
 	ASSERT_OK(failpoint_set(failpoint, text));
 	ASSERT(!pthread_create(&reading, NULL, read_once, &victim));
-	do {
-		usleep(1000);
-		failpoint_get(failpoint, &hits);
-	} while (hits == before);
+	failpoint_wait(failpoint, before);
 	ASSERT(!pthread_create(&fencing, NULL, fence_it, &f));
 	while (run(victim.fd, (struct ds_op){ READ_8(victim) }).status != -ESHUTDOWN)
 		;
@@ -301,7 +298,7 @@ static bool refused_while_it_waits(int failpoint, unsigned int ms)
 /* Or a client with always something under way could not be fenced at all. */
 TEST(who_begins_while_a_fence_waits_is_refused)
 {
-	int failpoint = failpoint_open("chain_post");
+	int failpoint = failpoint_open("request_post");
 	bool refused = false;
 
 	/* On a machine that stands still for long the first READ may be over by then. */
@@ -329,15 +326,16 @@ static void *read_there(void *p)
 	return NULL;
 }
 
-/* Holds the READ in the module; a message of the module's may take the delay first. */
+/* Holds the READ in the module. */
 static void hold(struct reader *r, int failpoint, const char *delay)
 {
-	do {
-		ASSERT_OK(failpoint_set(failpoint, delay));
-		r->done = false;
-		ASSERT(!pthread_create(&r->thread, NULL, read_there, r));
-		ds_sleep_ms(300);
-	} while (r->done && !pthread_join(r->thread, NULL));
+	unsigned long before;
+
+	failpoint_get(failpoint, &before);
+	ASSERT_OK(failpoint_set(failpoint, delay));
+	r->done = false;
+	ASSERT(!pthread_create(&r->thread, NULL, read_there, r));
+	failpoint_wait(failpoint, before);
 }
 
 static void *fence_in_vain(void *p)
@@ -404,7 +402,7 @@ static bool fenced_meanwhile(int failpoint)
 
 TEST(one_that_hangs_holds_up_no_other_fence)
 {
-	int failpoint = failpoint_open("chain_post");
+	int failpoint = failpoint_open("request_post");
 	bool meanwhile = false;
 
 	use_space_of_two();
@@ -422,7 +420,7 @@ TEST(one_that_hangs_holds_up_no_other_fence)
  */
 TEST(nobody_waits_for_fences_of_a_connection_that_has_ended)
 {
-	int failpoint = failpoint_open("chain_post");
+	int failpoint = failpoint_open("request_post");
 	struct setup s, victim;
 	struct fencer f[FENCERS];
 	pthread_t threads[FENCERS];

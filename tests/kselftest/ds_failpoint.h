@@ -45,4 +45,15 @@ static inline const char *failpoint_get(int fd, unsigned long *hits)
 	return text;
 }
 
+/* Until it has acted; @before: how often it had. */
+static inline void failpoint_wait(int fd, unsigned long before)
+{
+	unsigned long hits;
+
+	do {
+		usleep(1000);
+		failpoint_get(fd, &hits);
+	} while (hits == before);
+}
+
 #endif /* DS_FAILPOINT_H */

@@ -8,8 +8,8 @@
 #include "ds_failpoint.h"
 
 static const char *const names[] = {
-	"chain_post", "chain_partial", "hello", "auth_ok", "lane_connect", "msg_send",
-	"seg_alloc", "seg_register", "seg_revoke", "attach_keys", "storage", "token_wide",
+	"request_post", "chain_post", "chain_partial", "hello", "auth_ok", "lane_connect",
+	"msg_send", "seg_alloc", "seg_register", "seg_revoke", "attach_keys", "storage", "token_wide",
 	"token_read", "token_write", "token_claim", "token_commit", "token_host",
 };
 
