@@ -51,6 +51,9 @@ static void ds_policy_set_window(struct ds_policy *p)
 	case DS_RULE_S3FIFO_SHORT:
 		p->window = p->capacity / 40;
 		break;
+	case DS_RULE_SIEVE:
+		p->window = p->capacity;
+		break;
 	default:
 		p->window = max((u32)((u64)p->capacity * p->share / DS_SHADOW_SHARE_ONE), 2u);
 	}
@@ -232,6 +235,8 @@ static bool ds_policy_returns(struct ds_policy *p, u32 age)
 		return age <= DS_POLICY_SOON;
 	case DS_RULE_S3FIFO_SHORT:
 		return age <= DS_POLICY_SOON_SHORT;
+	case DS_RULE_SIEVE:
+		return false;
 	default:
 		return age < ds_policy_main_age(p);
 	}
@@ -433,7 +438,7 @@ static int ds_policy_init_ghost(struct ds_policy *p, u32 size)
 	if (err || lent / (u32)sizeof(u16) + 2 * DS_GHOST_WAYS > keys)
 		return err;
 	p->early = ds_ghost_lend(&p->ghost, lent);
-	ds_shadow_place(p->early, half, p->share, (u16 *)(p->early + 1));
+	ds_shadow_place(p->early, half, p->share, p->early + 1);
 	return 0;
 }
 

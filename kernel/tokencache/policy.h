@@ -32,6 +32,8 @@
  *  LIRS	main keeps who is used at the shortest distances: one that comes back
  *		after a shorter time than main's oldest was not used takes its place.
  *		Staging is 2 to 10 %, more while uses happen there.
+ *  SIEVE	the hand goes through staging: who was used goes to main, who was not leaves. When
+ *		it has come to the end, all of main is staging, in the same order.
  *
  * The shadow decides which rule is in use (shadow.h), and the whole cache may say that it is LRU
  * (recency.h). Until all slots were used nobody has to leave and all rules do the same: then a

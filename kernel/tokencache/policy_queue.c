@@ -45,6 +45,21 @@ static u32 ds_policy_pop(struct ds_policy *p, u32 *last)
 	return first;
 }
 
+/* All of one queue come before those of another. */
+static void ds_policy_prepend(struct ds_policy *p, u32 *from, u32 *to)
+{
+	u32 first;
+
+	if (*to == DS_POLICY_NONE) {
+		*to = *from;
+	} else {
+		first = ds_policy_first(p, *from);
+		ds_policy_set_next(p, *from, ds_policy_first(p, *to));
+		ds_policy_set_next(p, *to, first);
+	}
+	*from = DS_POLICY_NONE;
+}
+
 /* ---- slots ---- */
 
 /* The last use stays; uses are counted from @uses on. */
@@ -160,18 +175,9 @@ static u32 *ds_policy_oldest(struct ds_policy *p)
 
 void ds_policy_join(struct ds_policy *p, u32 from, u32 to)
 {
-	u32 *last = &p->main[from], *before = &p->main[to], first;
-
-	if (*last == DS_POLICY_NONE)
+	if (p->main[from] == DS_POLICY_NONE)
 		return;
-	if (*before == DS_POLICY_NONE) {
-		*before = *last;
-	} else {
-		first = ds_policy_first(p, *last);
-		ds_policy_set_next(p, *last, ds_policy_first(p, *before));
-		ds_policy_set_next(p, *before, first);
-	}
-	*last = DS_POLICY_NONE;
+	ds_policy_prepend(p, &p->main[from], &p->main[to]);
 	p->filled = (p->filled & ~(1u << from)) | 1u << to;
 }
 
@@ -275,7 +281,7 @@ static u32 ds_policy_step_staging(struct ds_policy *p, bool must_leave)
 	}
 	if (must_leave || !uses || (twice && uses == 1))
 		return ds_policy_evict(p, slot, 0);
-	ds_policy_move(p, slot, twice, p->epoch);
+	ds_policy_move(p, slot, p->rule != DS_RULE_LIRS, p->epoch);
 	return DS_POLICY_NONE;
 }
 
@@ -304,6 +310,8 @@ u32 ds_policy_used_again(struct ds_policy *p)
  */
 static bool ds_policy_main_first(const struct ds_policy *p, u32 step, bool for_main)
 {
+	if (p->rule == DS_RULE_SIEVE)
+		return false;
 	if (!step && ds_rule_is_plain(p->rule))
 		return p->staging == DS_POLICY_NONE;
 	return p->kept && p->staged < p->window + for_main;
@@ -322,6 +330,19 @@ static u32 ds_policy_step_queue(struct ds_policy *p, bool main_first, bool must_
 	return DS_POLICY_NONE;
 }
 
+/* SIEVE: those that stayed, who are in main by when the hand came by, are the next it comes to. */
+static void ds_policy_turn(struct ds_policy *p)
+{
+	u32 age, *list;
+
+	for (age = 0; age < DS_EPOCHS; age++) {
+		list = &p->main[(p->epoch - age) % DS_EPOCHS];
+		if (*list != DS_POLICY_NONE)
+			ds_policy_prepend(p, list, &p->staging);
+	}
+	p->filled = 0;
+}
+
 u32 ds_policy_make_room(struct ds_policy *p, bool for_main)
 {
 	u32 step, slot = DS_POLICY_NONE;
@@ -337,6 +358,8 @@ u32 ds_policy_make_room(struct ds_policy *p, bool for_main)
 		if (must_leave)
 			main_first ^= step & 1;
 		slot = ds_policy_step_queue(p, main_first, must_leave);
+		if (p->rule == DS_RULE_SIEVE && p->staging == DS_POLICY_NONE)
+			ds_policy_turn(p);
 	}
 	return slot;
 }

@@ -9,10 +9,12 @@
 #define DS_SHADOW_GONE		0	/* LIRS: in the stack only */
 #define DS_SHADOW_KEPT		1
 #define DS_SHADOW_GUEST		2
+#define DS_SHADOW_VISITED	1	/* SIEVE */
 #define DS_SHADOW_LANES		0x0001000100010001ull	/* four entries */
 #define DS_SHADOW_ONE		64	/* access */
 #define DS_SHADOW_CHANCE	4ull	/* squares of standard deviations */
 #define DS_SHADOW_CHANCE_YOUNG	7ull	/* miniatures that fill still say little */
+#define DS_SHADOW_CHANCE_SIEVE	9ull
 #define DS_SHADOW_YOUNG		16	/* judgements */
 #define DS_SHADOW_TRUST		25ull
 #define DS_SHADOW_AGREES	5u	/* accesses */
@@ -49,6 +51,7 @@ static u32 ds_shadow_room(u32 size, enum ds_shadow_list list)
 	case DS_SHADOW_CAME:
 	case DS_SHADOW_ONCE:
 	case DS_SHADOW_RECENT:
+	case DS_SHADOW_SIEVED:
 	case DS_SHADOW_MAIN:
 	case DS_SHADOW_SHORT_MAIN:
 		return size;
@@ -64,7 +67,7 @@ static u32 ds_shadow_room(u32 size, enum ds_shadow_list list)
 
 static inline u16 *ds_shadow_list(const struct ds_shadow *s, enum ds_shadow_list list)
 {
-	return s->memory + s->lists[list].first;
+	return (u16 *)(s->apart + DS_SHADOW_PAIRS) + s->lists[list].first;
 }
 
 /* Where a key is, -1 if it is not there: it is once at most. Four entries at a time. */
@@ -285,6 +288,35 @@ static bool ds_shadow_lirs(struct ds_shadow *s, u32 print)
 	return guest >= 0 || state == DS_SHADOW_KEPT;
 }
 
+/* ---- SIEVE ---- */
+
+/* The hand goes on, past those that were used, and who it stops at leaves. */
+static void ds_shadow_go_round(struct ds_shadow *s)
+{
+	u16 *at = ds_shadow_list(s, DS_SHADOW_SIEVED), count = s->lists[DS_SHADOW_SIEVED].count;
+
+	while (at[s->hand] & DS_SHADOW_VISITED) {
+		at[s->hand] &= ~DS_SHADOW_VISITED;
+		s->hand = (s->hand + 1) % count;
+	}
+	ds_shadow_remove(s, DS_SHADOW_SIEVED, s->hand);
+	s->hand %= count - 1;
+}
+
+static bool ds_shadow_sieve(struct ds_shadow *s, u32 print)
+{
+	int i = ds_shadow_find(s, DS_SHADOW_SIEVED, print);
+
+	if (i >= 0) {
+		ds_shadow_list(s, DS_SHADOW_SIEVED)[i] |= DS_SHADOW_VISITED;
+		return true;
+	}
+	if (s->lists[DS_SHADOW_SIEVED].count == s->size)
+		ds_shadow_go_round(s);
+	ds_shadow_push(s, DS_SHADOW_SIEVED, print, 0);
+	return false;
+}
+
 /* ---- the contest ---- */
 
 /* @a is below @b. */
@@ -314,15 +346,21 @@ static s64 ds_shadow_excess(const struct ds_shadow *s, enum ds_rule rule)
 	return excess - ds_shadow_more(s->under, s->over);
 }
 
-/* By more than chance. @extra: hits that @a has besides. */
-static bool ds_shadow_is_better(struct ds_shadow *s, u32 a, u32 b, s64 extra)
+/* @extra: hits that @a has besides. @chance: squares of standard deviations. */
+static bool ds_shadow_leads(struct ds_shadow *s, u32 a, u32 b, s64 extra, u64 chance)
 {
 	s64 more = (s64)s->hits[a] + extra - s->hits[b];
 	u64 apart = *ds_shadow_pair(s, min(a, b), max(a, b));
-	u64 chance = s->judged < DS_SHADOW_YOUNG ? DS_SHADOW_CHANCE_YOUNG : DS_SHADOW_CHANCE;
 
 	return more >= 3 * DS_SHADOW_ONE &&
 		(u64)(more * more) > chance * DS_SHADOW_ONE * apart;
+}
+
+/* By more than chance. */
+static bool ds_shadow_is_better(struct ds_shadow *s, u32 a, u32 b, s64 extra)
+{
+	return ds_shadow_leads(s, a, b, extra, s->judged < DS_SHADOW_YOUNG ?
+			       DS_SHADOW_CHANCE_YOUNG : DS_SHADOW_CHANCE);
 }
 
 /* No lead is so large that it takes long to be lost. */
@@ -352,14 +390,36 @@ static void ds_shadow_count_change(struct ds_shadow *s, bool change)
 	}
 }
 
-/* Of those that are not in use. FIFO is taken for one only if it is better than LRU, too. */
+static bool ds_shadow_leads_all(struct ds_shadow *s, u32 rule, u64 chance)
+{
+	u32 i;
+
+	for (i = 0; i < DS_RULES; i++)
+		if (i != rule && !ds_shadow_leads(s, rule, i, 0, chance))
+			return false;
+	return true;
+}
+
+/* FIFO has to be better than LRU, whatever is in use, and SIEVE far better than all. */
+static bool ds_shadow_may_be_taken(struct ds_shadow *s, u32 rule)
+{
+	switch (rule) {
+	case DS_RULE_FIFO:
+		return ds_shadow_is_better(s, DS_RULE_FIFO, DS_RULE_LRU, 0);
+	case DS_RULE_SIEVE:
+		return ds_shadow_leads_all(s, DS_RULE_SIEVE, DS_SHADOW_CHANCE_SIEVE);
+	default:
+		return true;
+	}
+}
+
+/* Of those that are not in use. */
 static enum ds_rule ds_shadow_best(struct ds_shadow *s, enum ds_rule rule)
 {
-	bool fifo = ds_shadow_is_better(s, DS_RULE_FIFO, DS_RULE_LRU, 0);
 	u32 i, best = rule == DS_RULE_LRU ? DS_RULE_S3FIFO : DS_RULE_LRU;
 
 	for (i = 0; i < DS_RULES; i++)
-		if (i != rule && (i != DS_RULE_FIFO || fifo) && s->hits[i] >= s->hits[best])
+		if (i != rule && s->hits[i] >= s->hits[best] && ds_shadow_may_be_taken(s, i))
 			best = i;
 	return best;
 }
@@ -367,8 +427,8 @@ static enum ds_rule ds_shadow_best(struct ds_shadow *s, enum ds_rule rule)
 /* What led to a rule that did not do what its miniature said is worth nothing. */
 static void ds_shadow_forget(struct ds_shadow *s)
 {
-	memset(s->hits, 0, sizeof(s->hits));
-	memset(s->apart, 0, sizeof(s->apart));
+	memset(s->hits, 0, DS_RULES * sizeof(*s->hits));
+	memset(s->apart, 0, DS_SHADOW_PAIRS * sizeof(*s->apart));
 }
 
 static void ds_shadow_age(u32 *count)
@@ -384,9 +444,9 @@ static enum ds_rule ds_shadow_judge(struct ds_shadow *s, enum ds_rule rule)
 	u32 i;
 
 	s->judged = (u8)min(s->judged + 1, DS_SHADOW_YOUNG);
-	for (i = 0; i < ARRAY_SIZE(s->hits); i++)
+	for (i = 0; i < DS_RULES; i++)
 		ds_shadow_age(&s->hits[i]);
-	for (i = 0; i < ARRAY_SIZE(s->apart); i++)
+	for (i = 0; i < DS_SHADOW_PAIRS; i++)
 		ds_shadow_age(&s->apart[i]);
 	ds_shadow_age(&s->over);
 	ds_shadow_age(&s->under);
@@ -416,6 +476,7 @@ static void ds_shadow_play(struct ds_shadow *s, u32 print, bool *hit)
 	hit[DS_RULE_S3FIFO] = ds_shadow_s3fifo(s, DS_SHADOW_STAGING, print);
 	hit[DS_RULE_S3FIFO_SHORT] = ds_shadow_s3fifo(s, DS_SHADOW_SHORT_STAGING, print);
 	hit[DS_RULE_LIRS] = ds_shadow_lirs(s, print);
+	hit[DS_RULE_SIEVE] = ds_shadow_sieve(s, print);
 	for (b = 0; b < DS_RULES; b++) {
 		s->hits[b] += hit[b] * DS_SHADOW_ONE;
 		for (a = 0; a < b; a++)
@@ -486,15 +547,18 @@ u64 ds_shadow_bytes(u32 size)
 
 	for (list = 0; list < DS_SHADOW_LISTS; list++)
 		room += ds_shadow_room(size, list);
-	return (room + 3) * sizeof(u16);	/* the last search looks at four */
+	/* The last search looks at four. */
+	return (DS_RULES + DS_SHADOW_PAIRS) * sizeof(u32) + (room + 3) * sizeof(u16);
 }
 
-void ds_shadow_place(struct ds_shadow *s, u32 size, u32 share, u16 *memory)
+void ds_shadow_place(struct ds_shadow *s, u32 size, u32 share, void *memory)
 {
 	u32 list, first = 0;
 
 	memset(s, 0, sizeof(*s));
 	s->memory = memory;
+	s->hits = memory;
+	s->apart = s->hits + DS_RULES;
 	s->size = (u16)size;
 	ds_shadow_set_guests(s, share);
 	for (list = 0; list < DS_SHADOW_LISTS; list++) {
@@ -505,8 +569,12 @@ void ds_shadow_place(struct ds_shadow *s, u32 size, u32 share, u16 *memory)
 
 int ds_shadow_init(struct ds_shadow *s, u32 size, u32 share)
 {
-	ds_shadow_place(s, size, share, ds_alloc(ds_shadow_bytes(size)));
-	return s->memory ? 0 : -ENOMEM;
+	void *memory = ds_alloc(ds_shadow_bytes(size));
+
+	if (!memory)
+		return -ENOMEM;
+	ds_shadow_place(s, size, share, memory);
+	return 0;
 }
 
 void ds_shadow_destroy(struct ds_shadow *s)

@@ -18,6 +18,8 @@
  *  S3FIFO_SHORT	the same with a very short queue, for a skew that lasts
  *  LIRS		what comes back sooner than the longest unused one of those
  *			that are kept takes its place (Jiang and Zhang, 2002)
+ *  SIEVE		a hand goes round, from the oldest to the newest: what was not used since
+ *			it last came by leaves (Zhang and others, 2024)
  *
  * A rule replaces the one in use if it hit more often by 3 and by more than chance:
  * by two square roots of the accesses where both differed; in the first sixteen judgements, while
@@ -38,7 +40,8 @@
  * into the miniature, counts for the rule in use; beyond the lead that a rule may have, so
  * such a rule is left late if the working set fits no more.
  * Of those that are equal LIRS is taken, which does least harm, and is left only for
- * one whose miniature hits more often.
+ * one whose miniature hits more often. SIEVE is the best of all for some mixtures and does harm
+ * where chance chose it: it has to lead each of the others, by three square roots.
  *
  * An entry is 14 bits of a key's hash and 2 of what it is. Searches are linear, which
  * is cheap as there are at most DS_SHADOW_MAX and few accesses are in the sample.
@@ -61,6 +64,7 @@ enum ds_rule {
 	DS_RULE_S3FIFO,
 	DS_RULE_S3FIFO_SHORT,
 	DS_RULE_LIRS,
+	DS_RULE_SIEVE,
 	DS_RULES
 };
 
@@ -69,6 +73,8 @@ static inline bool ds_rule_is_plain(u32 rule)
 {
 	return rule == DS_RULE_FIFO || rule == DS_RULE_TWICE || rule == DS_RULE_LRU;
 }
+
+#define DS_SHADOW_PAIRS		(DS_RULES * (DS_RULES - 1) / 2)
 
 enum ds_shadow_list {
 	DS_SHADOW_CAME,			/* of FIFO; the oldest is first, as in all */
@@ -82,16 +88,18 @@ enum ds_shadow_list {
 	DS_SHADOW_SHORT_GHOST,
 	DS_SHADOW_STACK,		/* of LIRS: by last use; residents and others */
 	DS_SHADOW_GUESTS,		/* of LIRS: residents that are not kept */
+	DS_SHADOW_SIEVED,		/* of SIEVE */
 	DS_SHADOW_LISTS
 };
 
 /**
  * struct ds_shadow - miniatures of one cache
- * @memory: of all lists
+ * @memory: of @hits, @apart, and all lists
  * @lists: where in @memory each begins, and how many are in it
  * @size: entries of a miniature
  * @kept: of LIRS, in the stack
  * @guests: of LIRS, when it is full
+ * @hand: of SIEVE, who is looked at next
  * @samples: since the last judgement
  * @over: hits of the miniature of the rule in use where the cache missed, 64 for one;
  *	older ones count less
@@ -103,7 +111,7 @@ enum ds_shadow_list {
  * @apart: accesses where two of them differed, likewise, by pair
  */
 struct ds_shadow {
-	u16 *memory;
+	void *memory;
 	struct {
 		u16 first;
 		u16 count;
@@ -111,14 +119,15 @@ struct ds_shadow {
 	u16 size;
 	u16 kept;
 	u16 guests;
+	u16 hand;
 	u16 samples;
 	u8 changes;
 	u8 steady;
 	u8 judged;
 	u32 over;
 	u32 under;
-	u32 hits[DS_RULES];
-	u32 apart[DS_RULES * (DS_RULES - 1) / 2];
+	u32 *hits;
+	u32 *apart;
 };
 
 /**
@@ -131,8 +140,8 @@ struct ds_shadow {
  */
 int ds_shadow_init(struct ds_shadow *s, u32 size, u32 share);
 
-/* The same in ds_shadow_bytes() of the caller's memory, which stays his. */
-void ds_shadow_place(struct ds_shadow *s, u32 size, u32 share, u16 *memory);
+/* The same in ds_shadow_bytes() of the caller's memory, zeroes, for u32. It stays his. */
+void ds_shadow_place(struct ds_shadow *s, u32 size, u32 share, void *memory);
 void ds_shadow_destroy(struct ds_shadow *s);
 
 /**

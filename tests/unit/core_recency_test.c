@@ -187,7 +187,8 @@ static void compare(enum ds_rule rule, u32 (*next)(void), s64 uses)
 	print_message("# rule %u: LRU has %.4f more hits, the cache says %.4f\n", rule,
 		      (double)more / (double)uses, (double)said / ONE / (double)uses);
 	assert_true(said / ONE < more + uses / 200);
-	assert_true(said / ONE > more - uses / 40);
+	/* Of what a rule has long forgotten it does not know that LRU would have it. */
+	assert_true(said / ONE > more - max(uses / 40, more / 5));
 }
 
 static void says_what_lru_does(void **state)

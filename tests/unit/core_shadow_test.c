@@ -20,7 +20,7 @@ static void rule_leads(u32 rule, u32 by, u32 apart)
 	for (i = 0; i < DS_RULES; i++)
 		s.hits[i] = 1000 * ONE;
 	s.hits[rule] += by;
-	for (i = 0; i < ARRAY_SIZE(s.apart); i++)
+	for (i = 0; i < DS_SHADOW_PAIRS; i++)
 		s.apart[i] = apart;
 }
 
@@ -104,6 +104,29 @@ static void who_is_best(void **state)
 	assert_int_equal(ds_shadow_best(&s, DS_RULE_LIRS), DS_RULE_FIFO);
 	s.hits[DS_RULE_LRU] += 2 * ONE;
 	assert_int_not_equal(ds_shadow_best(&s, DS_RULE_LIRS), DS_RULE_FIFO);
+	ds_shadow_destroy(&s);
+}
+
+/* By three standard deviations more than each other one, young or not. */
+static void sieve_is_far_better(void **state)
+{
+	u32 i;
+
+	(void)state;
+	begin(SIZE);
+	for (s.judged = 15; s.judged < 17; s.judged++) {
+		rule_leads(DS_RULE_SIEVE, 12 * ONE, 16 * ONE);
+		assert_int_equal(ds_shadow_best(&s, DS_RULE_FIFO), DS_RULE_LIRS);
+		rule_leads(DS_RULE_SIEVE, 12 * ONE, 16 * ONE - 1);
+		assert_int_equal(ds_shadow_best(&s, DS_RULE_FIFO), DS_RULE_SIEVE);
+		for (i = 0; i < DS_RULE_SIEVE; i++) {
+			s.hits[i]++;
+			assert_int_equal(ds_shadow_best(&s, DS_RULE_TWICE),
+					 i == DS_RULE_TWICE || i == DS_RULE_FIFO ?
+					 DS_RULE_LIRS : i);
+			s.hits[i]--;
+		}
+	}
 	ds_shadow_destroy(&s);
 }
 
@@ -195,7 +218,7 @@ static void what_a_miniature_had_too_much(void **state)
 	assert_int_equal(ds_shadow_judge(&s, DS_RULE_LRU), DS_RULE_LIRS);
 	for (i = 0; i < DS_RULES; i++)
 		assert_int_equal(s.hits[i], 0);
-	for (i = 0; i < ARRAY_SIZE(s.apart); i++)
+	for (i = 0; i < DS_SHADOW_PAIRS; i++)
 		assert_int_equal(s.apart[i], 0);
 	for (i = 1; i < 20; i++) {
 		assert_int_equal(s.judged, min(i, 16u));
@@ -248,6 +271,7 @@ int main(void)
 		TEST(changes_make_it_larger),
 		TEST(changes_are_forgotten),
 		TEST(who_is_best),
+		TEST(sieve_is_far_better),
 		TEST(one_is_better_by_more_than_chance),
 		TEST(a_change_is_a_beginning),
 		TEST(what_a_miniature_had_too_much),
