@@ -156,6 +156,37 @@ static void start_with(enum ds_rule rule, u32 capacity, u32 keys)
 		use(key);
 }
 
+/* The first key from @key on that is in the sample, or is not. */
+static u32 next_of_sample(u32 key, bool sampled)
+{
+	while (ds_policy_is_sampled(&policy, ds_policy_hash(key)) != sampled)
+		key++;
+	return key;
+}
+
+/* The shadow hears of hits only with the next miss: of another token by then, which it may not want. */
+static void whose_hit_it_was_counts(void **state)
+{
+	static const bool sampled[] = { true, false };
+	u32 i, slot, key, before;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(sampled); i++) {
+		start_with(DS_RULE_LIRS, 512, 4096);
+		policy.sampled = 1u << 31;
+		policy.shadow.samples = 0;
+		key = next_of_sample(512, true);
+		use(key);
+		slot = slot_of[key];
+		use(key);
+		ds_policy_rekey(&policy, slot, next_of_sample(1024, sampled[i]));
+		before = policy.shadow.samples;
+		use(next_of_sample(2048, false));
+		assert_int_equal(policy.shadow.samples, before + sampled[i]);
+		stop();
+	}
+}
+
 /* Each miss would take too long otherwise. */
 static void twice_looks_at_eight(void **state)
 {
@@ -310,6 +341,7 @@ int main(void)
 		TEST(fifo_evicts_who_came_first),
 		TEST(lru_evicts_who_was_not_used),
 		TEST(twice_evicts_who_was_used),
+		TEST(whose_hit_it_was_counts),
 		TEST(twice_looks_at_eight),
 		TEST(a_free_slot_is_seen_on_the_way),
 		TEST(who_comes_back),
