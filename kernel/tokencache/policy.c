@@ -72,12 +72,12 @@ static void ds_policy_set_rule(struct ds_policy *p, enum ds_rule rule)
 	ds_policy_set_window(p);
 }
 
-static void ds_policy_sample(struct ds_policy *p, u64 hash, bool hit)
+static void ds_policy_sample(struct ds_policy *p, u32 print, bool hit)
 {
-	enum ds_rule rule = ds_shadow_access(&p->shadow, hash, p->rule, hit);
+	enum ds_rule rule = ds_shadow_access(&p->shadow, print, p->rule, hit);
 
 	if (p->early)
-		rule = ds_shadow_foresee(p->early, hash, p->rule);
+		rule = ds_shadow_foresee(p->early, print, p->rule);
 	ds_policy_set_rule(p, rule);
 }
 
@@ -168,13 +168,19 @@ static void ds_policy_run(struct ds_policy *p, u32 hits)
 	WRITE_ONCE(p->hottest, ds_policy_hottest(epoch));
 }
 
-/* Few hits come here: ds_policy_hit() is short, and calls nobody otherwise. */
+/*
+ * Few hits come here: ds_policy_hit() is short, and calls nobody otherwise. The slot may be another
+ * token's when the shadow hears of it.
+ */
 void ds_policy_note(struct ds_policy *p, u32 slot)
 {
-	u32 head = READ_ONCE(p->ring_head), hits;
+	u32 head = READ_ONCE(p->hits_head), at = head % DS_POLICY_HITS, hits;
 
-	WRITE_ONCE(p->ring[head % DS_POLICY_RING], slot);
-	WRITE_ONCE(p->ring_head, head + 1);
+	if (p->base)
+		WRITE_ONCE(p->hits_001[at], slot);
+	else
+		WRITE_ONCE(p->hits[at], ds_shadow_print(ds_policy_hash(ds_policy_key(p, slot))));
+	WRITE_ONCE(p->hits_head, head + 1);
 	hits = ds_policy_noted(p, head + 1);
 	if (hits >= READ_ONCE(p->run))
 		ds_policy_run(p, hits);
@@ -193,22 +199,17 @@ static void ds_policy_end_run(struct ds_policy *p, u32 hits)
 		ds_policy_next_epoch(p);
 }
 
-/* What was noted of hits; some may be of those that were in the slots before. */
+/* What was noted of hits. */
 static void ds_policy_hear(struct ds_policy *p)
 {
-	u32 head = READ_ONCE(p->ring_head), hits = ds_policy_noted(p, head), left, slot;
-	u64 hash;
+	u32 head = READ_ONCE(p->hits_head), hits = ds_policy_noted(p, head), left;
 
 	/* First, so that a hit meanwhile does not take the run for one that goes on. */
-	WRITE_ONCE(p->ring_tail, head);
+	WRITE_ONCE(p->hits_tail, head);
 	ds_policy_end_run(p, hits);
-	for (left = min(hits, DS_POLICY_RING); left; left--) {
-		slot = READ_ONCE(p->ring[(head - left) % DS_POLICY_RING]);
-		hash = ds_policy_hash(ds_policy_key(p, slot));
-		if (ds_policy_used(p, slot) && ds_policy_is_sampled(p, hash))
-			ds_policy_sample(p, hash, true);
-	}
-	/* One that saw @ring_tail as it was before has set it too far ahead. */
+	for (left = min(hits, DS_POLICY_HITS); left; left--)
+		ds_policy_sample(p, READ_ONCE(p->hits[(head - left) % DS_POLICY_HITS]), true);
+	/* One that saw @hits_tail as it was before has set it too far ahead. */
 	WRITE_ONCE(p->hottest, ds_policy_hottest(p->epoch));
 }
 
@@ -286,8 +287,8 @@ static void ds_policy_install(struct ds_policy *p, u32 slot, u32 key, u32 flags,
 
 	if (ds_policy_is_sampled(p, ds_policy_hash(key)))
 		flags |= DS_SLOT_SAMPLED;
-	s->key_low = (u8)key;
-	s->key_high = (u16)(key >> 8 | DS_SLOT_USED);
+	WRITE_ONCE(s->key_low, (u8)key);
+	WRITE_ONCE(s->key_high, (u16)(key >> 8 | DS_SLOT_USED));
 	WRITE_ONCE(s->heat, (u8)(p->epoch % DS_EPOCHS << 3 | uses));
 	ds_policy_count_sampled(p, s->link, flags);
 	WRITE_ONCE(s->link, (s->link & DS_SLOT_NEXT) | flags);
@@ -306,7 +307,7 @@ static u32 ds_policy_admit(struct ds_policy *p, u64 hash)
 
 	ds_policy_hear(p);
 	if (ds_policy_is_sampled(p, hash))
-		ds_policy_sample(p, hash, false);
+		ds_policy_sample(p, ds_shadow_print(hash), false);
 	ds_policy_count_miss(p);
 	ds_policy_look(p);
 	age = ds_ghost_take(&p->ghost, hash, ds_policy_ghost_epoch(p));
@@ -357,7 +358,7 @@ int ds_policy_forget(struct ds_policy *p, u32 slot)
 		return -EINVAL;
 	s = &p->slots[slot];
 	ds_policy_pin(p, slot, false);
-	s->key_high &= ~DS_SLOT_USED;
+	WRITE_ONCE(s->key_high, s->key_high & ~DS_SLOT_USED);
 	p->forgotten++;
 	if (p->base)
 		return 0;
@@ -374,8 +375,8 @@ void ds_policy_rekey(struct ds_policy *p, u32 slot, u32 key)
 	/* In document 001's modes it is the time of the last use. */
 	u32 link = p->base ? p->base->now : READ_ONCE(s->link) & ~DS_SLOT_SAMPLED;
 
-	s->key_low = (u8)key;
-	s->key_high = (u16)((s->key_high & (DS_SLOT_USED | DS_SLOT_PINNED)) | key >> 8);
+	WRITE_ONCE(s->key_low, (u8)key);
+	WRITE_ONCE(s->key_high, (u16)((s->key_high & (DS_SLOT_USED | DS_SLOT_PINNED)) | key >> 8));
 	if (ds_policy_is_sampled(p, ds_policy_hash(key)))
 		link |= DS_SLOT_SAMPLED;
 	if (!p->base)
@@ -401,7 +402,7 @@ int ds_policy_pin(struct ds_policy *p, u32 slot, bool pinned)
 		others = s->link & DS_SLOT_MAIN ? &p->kept : &p->staged;
 		*others -= pinned ? 1 : -1;
 	}
-	s->key_high ^= DS_SLOT_PINNED;
+	WRITE_ONCE(s->key_high, s->key_high ^ DS_SLOT_PINNED);
 	return 0;
 }
 

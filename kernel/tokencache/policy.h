@@ -9,8 +9,8 @@
  *	queues	staging, and main in lists by epoch of last use (policy_queue.h)
  *	ghost	keys that left, with the epoch of their last use	4 bytes a slot
  *	recency	how LRU would do, of the whole cache			84 bytes
- *	shadow	small caches that try the rules on a sample		3 bytes a slot of
- *		64, 1.4 of 1024, fewer of more
+ *	shadow	small caches that try the rules on a sample		5 bytes a slot of
+ *		64, 1.6 of 1024, fewer of more
  *
  * and from 512 slots on 14 bytes a slot in all: in a small L1 the ghost gets less.
  *
@@ -61,7 +61,7 @@
 #define DS_POLICY_KEYS		0x400000u	/* keys are below */
 #define DS_POLICY_CAPACITY_MIN	16
 #define DS_POLICY_CAPACITY_MAX	DS_POLICY_KEYS
-#define DS_POLICY_RING		64u
+#define DS_POLICY_HITS		64u	/* that are noted until the next miss */
 
 #define DS_POLICY_USES		7	/* of @heat */
 #define DS_POLICY_NO_HEAT	0x100
@@ -99,7 +99,7 @@ struct ds_policy_slot {
  * struct ds_policy - the policy of one L1
  * @slots: of L1
  * @base: of literal-001 and adaptive-001, else NULL; of what is below @pinned only
- *	@sampled and the ring are used then
+ *	@sampled and the hits are used then
  * @capacity: slots
  * @hottest: heat of a slot of which a hit changes nothing: it was used in this epoch, and often;
  *	ahead of it in a long run of hits; DS_POLICY_NO_HEAT with @base
@@ -121,6 +121,8 @@ struct ds_policy_slot {
  * @staging: last of the queue, DS_POLICY_NONE if it is empty; the last one's next is the first
  * @aside: likewise; pinned ones that were met in a queue, who go back after they were unpinned
  * @main: likewise, by epoch of last use
+ * @hits: of keys in the sample, by ds_shadow_print()
+ * @hits_001: with @base, in place of these two: by slot
  * @filled: which lists of main are not empty, by bit
  * @ghost: keys that left
  * @shadow: the contest of the rules
@@ -129,9 +131,8 @@ struct ds_policy_slot {
  * @recency: what the whole cache says about one of them
  * @sampled: keys whose hash is below are in its sample; 0: none ever
  * @in_sample: slots whose keys were when they came
- * @ring: hits of such, by slot
- * @ring_head: counts those that came
- * @ring_tail: counts those that the shadow heard of
+ * @hits_head: counts hits of such
+ * @hits_tail: counts those that the shadow, or trials, heard of
  */
 struct ds_policy {
 	struct ds_policy_slot *slots;
@@ -156,7 +157,13 @@ struct ds_policy {
 	u32 left_used;
 	u32 staging;
 	u32 aside;
-	u32 main[DS_EPOCHS];
+	union {
+		struct {
+			u32 main[DS_EPOCHS];
+			u16 hits[DS_POLICY_HITS];
+		};
+		u32 hits_001[DS_POLICY_HITS];
+	};
 	u32 filled;
 	struct ds_ghost ghost;
 	struct ds_shadow shadow;
@@ -164,9 +171,8 @@ struct ds_policy {
 	struct ds_recency recency;
 	u32 sampled;
 	u32 in_sample;
-	u32 ring[DS_POLICY_RING];
-	u32 ring_head;
-	u32 ring_tail;
+	u32 hits_head;
+	u32 hits_tail;
 };
 
 /**
@@ -232,18 +238,18 @@ static inline u64 ds_policy_aged_at(const struct ds_policy *p)
 	return p->base ? p->base->uses : 0;
 }
 
-/* Whose a slot is; it is in use. */
+/* Whose a slot is; it is in use. Without the lock it may be neither the one before nor the next. */
 static inline u32 ds_policy_key(const struct ds_policy *p, u32 slot)
 {
 	const struct ds_policy_slot *s = &p->slots[slot];
 
-	return (u32)(s->key_high & (DS_SLOT_USED - 1)) << 8 | s->key_low;
+	return (u32)(READ_ONCE(s->key_high) & (DS_SLOT_USED - 1)) << 8 | READ_ONCE(s->key_low);
 }
 
-/* Hits since the last miss. A late store may have set @ring_head back, to below @ring_tail. */
+/* Hits since the last miss. A late store may have set @hits_head back, to below @hits_tail. */
 static inline u32 ds_policy_noted(const struct ds_policy *p, u32 head)
 {
-	u32 hits = head - READ_ONCE(p->ring_tail);
+	u32 hits = head - READ_ONCE(p->hits_tail);
 
 	return (s32)hits < 0 ? 0 : hits;
 }

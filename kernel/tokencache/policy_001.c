@@ -275,15 +275,15 @@ static void ds_policy_tick_trials(struct ds_policy_001 *b, u32 now, bool blockin
 /* What was noted of hits; some may be of those that were in the slots before. */
 static void ds_policy_001_hear(struct ds_policy *p)
 {
-	u32 head = READ_ONCE(p->ring_head), left, slot;
+	u32 head = READ_ONCE(p->hits_head), left, slot;
 
-	for (left = min(ds_policy_noted(p, head), DS_POLICY_RING); left; left--) {
-		slot = READ_ONCE(p->ring[(head - left) % DS_POLICY_RING]);
+	for (left = min(ds_policy_noted(p, head), DS_POLICY_HITS); left; left--) {
+		slot = READ_ONCE(p->hits_001[(head - left) % DS_POLICY_HITS]);
 		if (p->slots[slot].key_high & DS_SLOT_USED)
 			ds_policy_try(p, ds_policy_hash(ds_policy_key(p, slot)),
 				      READ_ONCE(p->slots[slot].heat));
 	}
-	WRITE_ONCE(p->ring_tail, head);
+	WRITE_ONCE(p->hits_tail, head);
 }
 
 bool ds_policy_tick(struct ds_policy *p, u64 now_ns, u64 uses, const struct ds_policy_load *load)

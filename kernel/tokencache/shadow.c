@@ -461,11 +461,6 @@ static enum ds_rule ds_shadow_judge(struct ds_shadow *s, enum ds_rule rule)
 	return change ? best : rule;
 }
 
-static inline u32 ds_shadow_print(u64 hash)
-{
-	return (u32)hash >> (DS_SHADOW_PRINT_SHIFT + 16);
-}
-
 static void ds_shadow_play(struct ds_shadow *s, u32 print, bool *hit)
 {
 	u32 a, b;
@@ -502,20 +497,20 @@ static enum ds_rule ds_shadow_next(struct ds_shadow *s, enum ds_rule rule)
 	return ds_shadow_judge(s, rule);
 }
 
-enum ds_rule ds_shadow_access(struct ds_shadow *s, u64 hash, enum ds_rule rule, bool hit)
+enum ds_rule ds_shadow_access(struct ds_shadow *s, u32 print, enum ds_rule rule, bool hit)
 {
 	bool hits[DS_RULES];
 
-	ds_shadow_play(s, ds_shadow_print(hash), hits);
+	ds_shadow_play(s, print, hits);
 	ds_shadow_compare(s, hits[rule], hit);
 	return ds_shadow_next(s, rule);
 }
 
-enum ds_rule ds_shadow_foresee(struct ds_shadow *s, u64 hash, enum ds_rule rule)
+enum ds_rule ds_shadow_foresee(struct ds_shadow *s, u32 print, enum ds_rule rule)
 {
 	bool hits[DS_RULES];
 
-	ds_shadow_play(s, ds_shadow_print(hash), hits);
+	ds_shadow_play(s, print, hits);
 	return ds_shadow_next(s, rule);
 }
 

@@ -144,28 +144,34 @@ int ds_shadow_init(struct ds_shadow *s, u32 size, u32 share);
 void ds_shadow_place(struct ds_shadow *s, u32 size, u32 share, void *memory);
 void ds_shadow_destroy(struct ds_shadow *s);
 
+/* What a miniature knows of a key: 14 bits of its hash, which is good in all of its bits. */
+static inline u16 ds_shadow_print(u64 hash)
+{
+	return (u16)((u32)hash >> 18);
+}
+
 /**
  * ds_shadow_access - a key of the sample is used
  * @s: the miniatures
- * @hash: of the key
+ * @print: of the key
  * @rule: in use
  * @hit: what the cache itself did
  *
  * Return: the rule to use
  */
-enum ds_rule ds_shadow_access(struct ds_shadow *s, u64 hash, enum ds_rule rule, bool hit);
+enum ds_rule ds_shadow_access(struct ds_shadow *s, u32 print, enum ds_rule rule, bool hit);
 
 /**
  * ds_shadow_foresee - the same for miniatures of a smaller cache than the one that asks
  * @s: the miniatures
- * @hash: of the key
+ * @print: of the key
  * @rule: in use
  *
  * What the cache itself did has nothing to say here.
  *
  * Return: the rule to use
  */
-enum ds_rule ds_shadow_foresee(struct ds_shadow *s, u64 hash, enum ds_rule rule);
+enum ds_rule ds_shadow_foresee(struct ds_shadow *s, u32 print, enum ds_rule rule);
 
 /* From here on it is asked; which rules were in use, and how they did, was not its choice. */
 void ds_shadow_begin(struct ds_shadow *s);

@@ -340,7 +340,7 @@ static void late_hits_are_no_run(void **state)
 		ds_policy_set_window(&policy);
 		while (ds_policy_is_sampled(&policy, ds_policy_hash(fresh_key)))
 			fresh_key++;
-		policy.ring_head = policy.ring_tail - 2;
+		policy.hits_head = policy.hits_tail - 2;
 		ds_policy_note(&policy, 0);
 		epoch = policy.epoch;
 		samples = policy.shadow.samples;
@@ -463,7 +463,7 @@ static void lru_is_not_replaced_by_itself(void **state)
 						   ((u64)1 << 42) + i / 3 + random_below(40);
 
 		before = s.over;
-		if (ds_shadow_access(&s, ds_policy_hash((u32)key * 31), DS_RULE_LRU,
+		if (ds_shadow_access(&s, ds_shadow_print(ds_policy_hash((u32)key * 31)), DS_RULE_LRU,
 				     random_below(100) < 30) != DS_RULE_LRU)
 			break;
 		forgot += !s.samples && before > DS_SHADOW_ONE && !s.over;
@@ -484,7 +484,7 @@ static bool lru_stays(bool fits)
 
 	assert_int_equal(ds_shadow_init(&s, 64, 51), 0);
 	for (i = 0; i < 64 * 100 && rule == DS_RULE_LRU; i++)
-		rule = ds_shadow_access(&s, ds_policy_hash(i % 70), rule, fits);
+		rule = ds_shadow_access(&s, ds_shadow_print(ds_policy_hash(i % 70)), rule, fits);
 	ds_shadow_destroy(&s);
 	return rule == DS_RULE_LRU;
 }

@@ -32,7 +32,8 @@ static void no_lead_is_large(void **state)
 	(void)state;
 	begin(SIZE);
 	for (i = 0; i < SIZE * 100; i++)
-		assert_int_equal(ds_shadow_access(&s, ds_policy_hash(i % 128), DS_RULE_LIRS, true),
+		assert_int_equal(ds_shadow_access(&s, ds_shadow_print(ds_policy_hash(i % 128)),
+						  DS_RULE_LIRS, true),
 				 DS_RULE_LIRS);
 	assert_int_equal(s.changes, 0);
 	assert_int_equal(s.samples, 0);
