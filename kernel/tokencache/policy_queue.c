@@ -306,7 +306,7 @@ u32 ds_policy_used_again(struct ds_policy *p)
 
 /*
  * Rules without staging may have slots in it nevertheless: of heirs, and forgotten ones. They are
- * found as each call looks there first.
+ * found as each call looks there first. SIEVE's hand is in staging.
  */
 static bool ds_policy_main_first(const struct ds_policy *p, u32 step, bool for_main)
 {

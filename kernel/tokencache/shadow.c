@@ -4,7 +4,7 @@
  */
 #include "shadow.h"
 
-#define DS_SHADOW_PRINT_SHIFT	2
+#define DS_SHADOW_PRINT_SHIFT	(16 - DS_SHADOW_PRINT_BITS)
 #define DS_SHADOW_STATE		3	/* the bits below; S3FIFO: 0 to 3 uses */
 #define DS_SHADOW_GONE		0	/* LIRS: in the stack only */
 #define DS_SHADOW_KEPT		1
@@ -390,12 +390,13 @@ static void ds_shadow_count_change(struct ds_shadow *s, bool change)
 	}
 }
 
-static bool ds_shadow_leads_all(struct ds_shadow *s, u32 rule, u64 chance)
+static bool ds_shadow_sieve_is_best(struct ds_shadow *s)
 {
 	u32 i;
 
 	for (i = 0; i < DS_RULES; i++)
-		if (i != rule && !ds_shadow_leads(s, rule, i, 0, chance))
+		if (i != DS_RULE_SIEVE &&
+		    !ds_shadow_leads(s, DS_RULE_SIEVE, i, 0, DS_SHADOW_CHANCE_SIEVE))
 			return false;
 	return true;
 }
@@ -407,7 +408,7 @@ static bool ds_shadow_may_be_taken(struct ds_shadow *s, u32 rule)
 	case DS_RULE_FIFO:
 		return ds_shadow_is_better(s, DS_RULE_FIFO, DS_RULE_LRU, 0);
 	case DS_RULE_SIEVE:
-		return ds_shadow_leads_all(s, DS_RULE_SIEVE, DS_SHADOW_CHANCE_SIEVE);
+		return ds_shadow_sieve_is_best(s);
 	default:
 		return true;
 	}
@@ -551,7 +552,6 @@ void ds_shadow_place(struct ds_shadow *s, u32 size, u32 share, void *memory)
 	u32 list, first = 0;
 
 	memset(s, 0, sizeof(*s));
-	s->memory = memory;
 	s->hits = memory;
 	s->apart = s->hits + DS_RULES;
 	s->size = (u16)size;
@@ -574,5 +574,5 @@ int ds_shadow_init(struct ds_shadow *s, u32 size, u32 share)
 
 void ds_shadow_destroy(struct ds_shadow *s)
 {
-	ds_free(s->memory);
+	ds_free(s->hits);
 }

@@ -54,6 +54,7 @@
 
 #define DS_SHADOW_MAX		256u	/* entries of a miniature */
 #define DS_SHADOW_MIN		8u
+#define DS_SHADOW_PRINT_BITS	14	/* of a key's hash */
 #define DS_SHADOW_SHARE_ONE	1024u
 #define DS_SHADOW_SHARE_MAX	102u
 
@@ -94,8 +95,7 @@ enum ds_shadow_list {
 
 /**
  * struct ds_shadow - miniatures of one cache
- * @memory: of @hits, @apart, and all lists
- * @lists: where in @memory each begins, and how many are in it
+ * @lists: where behind @apart each begins, and how many are in it
  * @size: entries of a miniature
  * @kept: of LIRS, in the stack
  * @guests: of LIRS, when it is full
@@ -107,11 +107,10 @@ enum ds_shadow_list {
  * @changes: of the rule lately, which double the lead that one may have
  * @steady: judgements since the last one
  * @judged: how often so far, until it does not matter any more
- * @hits: of each rule, 64 for one; older ones count less
+ * @hits: of each rule, 64 for one; older ones count less. First in the memory of all
  * @apart: accesses where two of them differed, likewise, by pair
  */
 struct ds_shadow {
-	void *memory;
 	struct {
 		u16 first;
 		u16 count;
@@ -144,10 +143,10 @@ int ds_shadow_init(struct ds_shadow *s, u32 size, u32 share);
 void ds_shadow_place(struct ds_shadow *s, u32 size, u32 share, void *memory);
 void ds_shadow_destroy(struct ds_shadow *s);
 
-/* What a miniature knows of a key: 14 bits of its hash, which is good in all of its bits. */
+/* What a miniature knows of a key, whose hash is good in all of its bits. */
 static inline u16 ds_shadow_print(u64 hash)
 {
-	return (u16)((u32)hash >> 18);
+	return (u16)((u32)hash >> (32 - DS_SHADOW_PRINT_BITS));
 }
 
 /**

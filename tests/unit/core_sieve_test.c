@@ -69,43 +69,44 @@ static u32 next_key(u32 n)
 	return random_below(random_below(random_below(KEYS) + 1) + 1);
 }
 
-static void in_l1(void **state)
+static void assert_as_the_model(bool (*use_it)(u32 key))
 {
 	u32 n, key, hits = 0;
 	bool hit;
 
-	(void)state;
 	memset(&model, 0, sizeof(model));
-	start(SIZE, DS_POLICY_DEFAULT, KEYS);
-	policy.sampled = 0;
-	set_rule(DS_RULE_SIEVE);
 	for (n = 0; n < USES; n++) {
 		key = next_key(n);
-		hit = use(key);
+		hit = use_it(key);
 		assert_int_equal(hit, model_use(key));
 		hits += hit;
 	}
 	assert_in_range(hits, USES / 4, USES * 3 / 4);
+}
+
+static void in_l1(void **state)
+{
+	(void)state;
+	start(SIZE, DS_POLICY_DEFAULT, KEYS);
+	policy.sampled = 0;
+	set_rule(DS_RULE_SIEVE);
+	assert_as_the_model(use);
 	stop();
+}
+
+static struct ds_shadow shadow;
+
+static bool use_in_miniature(u32 key)
+{
+	return ds_shadow_sieve(&shadow, key);
 }
 
 static void in_a_miniature(void **state)
 {
-	struct ds_shadow s;
-	u32 n, key, hits = 0;
-	bool hit;
-
 	(void)state;
-	memset(&model, 0, sizeof(model));
-	assert_int_equal(ds_shadow_init(&s, SIZE, 51), 0);
-	for (n = 0; n < USES; n++) {
-		key = next_key(n);
-		hit = ds_shadow_sieve(&s, key);
-		assert_int_equal(hit, model_use(key));
-		hits += hit;
-	}
-	assert_in_range(hits, USES / 4, USES * 3 / 4);
-	ds_shadow_destroy(&s);
+	assert_int_equal(ds_shadow_init(&shadow, SIZE, 51), 0);
+	assert_as_the_model(use_in_miniature);
+	ds_shadow_destroy(&shadow);
 }
 
 /* The hand comes by those that were there before the rule was, in the order of their uses. */
