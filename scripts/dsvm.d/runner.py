@@ -123,6 +123,8 @@ class Run:
 
     def _on_death(self, machine):
         self.exchange.on_down(machine)
+        if machine.crash:
+            self.verdict.emulator = self.verdict.emulator or f"node {machine.node}: QEMU ended by {machine.crash}"
         self.verdict.harness = self.verdict.harness or f"node {machine.node} ended by itself"
         self._finish()
 

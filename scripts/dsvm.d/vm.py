@@ -23,6 +23,9 @@ KERNEL_LINE = ("console=ttyS0 panic=-1 oops=panic mitigations=off nokaslr norand
                "ignore_loglevel printk.devkmsg=on printk.time=1 log_buf_len=1M rcupdate.rcu_cpu_stall_timeout=120 "
                "watchdog_thresh=60 unknown_nmi_panic panic_print=1 net.ifnames=0 kfence.sample_interval=0 rdinit=/init")
 
+# How a QEMU ends that has broken.
+CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGTRAP)
+
 
 def places(options):
     """For processors, of which at least one stays empty or is another's: for a machine with
@@ -73,6 +76,12 @@ class Machine:
     @property
     def running(self):
         return self.process is not None and self.process.returncode is None
+
+    @property
+    def crash(self):
+        """The signal by which a QEMU ended that broke, or None. A SIGKILL is somebody's wish, or the host has no memory."""
+        code = self.process.returncode if self.process else None
+        return signal.Signals(-code).name if code and -code in CRASHES else None
 
     def arguments(self):
         o = self.options
