@@ -121,7 +121,7 @@ struct ds_policy_slot {
  * @staging: last of the queue, DS_POLICY_NONE if it is empty; the last one's next is the first
  * @aside: likewise; pinned ones that were met in a queue, who go back after they were unpinned
  * @main: likewise, by epoch of last use
- * @hits: of keys in the sample, by ds_shadow_print()
+ * @hits: of slots with DS_SLOT_SAMPLED, by ds_shadow_print()
  * @hits_001: with @base, in place of these two: by slot
  * @filled: which lists of main are not empty, by bit
  * @ghost: keys that left

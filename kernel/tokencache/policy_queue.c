@@ -258,6 +258,15 @@ static inline bool ds_policy_main_has_room(const struct ds_policy *p)
 	return p->kept + p->window < p->capacity - p->pinned;
 }
 
+/*
+ * Epochs. Who came lately is young. Who stayed, and was not used since, has waited for SIEVE's hand
+ * for nobody knows how long: it does not come round while each that comes is used once.
+ */
+static u32 ds_policy_idle_in_staging(const struct ds_policy *p, u32 slot, u32 uses)
+{
+	return !uses && p->slots[slot].link & DS_SLOT_MAIN ? DS_POLICY_TOO_OLD : 0;
+}
+
 /* The oldest leaves, or goes on. The slot, or DS_POLICY_NONE. */
 static u32 ds_policy_step_staging(struct ds_policy *p, bool must_leave)
 {
@@ -280,7 +289,7 @@ static u32 ds_policy_step_staging(struct ds_policy *p, bool must_leave)
 		return DS_POLICY_NONE;
 	}
 	if (must_leave || !uses || (twice && uses == 1))
-		return ds_policy_evict(p, slot, 0);
+		return ds_policy_evict(p, slot, ds_policy_idle_in_staging(p, slot, uses));
 	ds_policy_move(p, slot, p->rule != DS_RULE_LIRS, p->epoch);
 	return DS_POLICY_NONE;
 }

@@ -123,9 +123,10 @@ class Run:
 
     def _on_death(self, machine):
         self.exchange.on_down(machine)
-        if machine.crash:
-            self.verdict.emulator = self.verdict.emulator or f"node {machine.node}: QEMU ended by {machine.crash}"
-        self.verdict.harness = self.verdict.harness or f"node {machine.node} ended by itself"
+        # No proof against a splat that came before: that one counts.
+        self.verdict.harness = self.verdict.harness or (
+            f"the emulator broke node {machine.node}: QEMU ended by {machine.crash}" if machine.crash
+            else f"node {machine.node} ended by itself")
         self._finish()
 
     async def _watch_emulators(self):

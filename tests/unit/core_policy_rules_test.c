@@ -323,7 +323,7 @@ static void no_slot_is_lost_to_a_change(void **state)
 {
 	static const enum ds_rule plain[] = { DS_RULE_FIFO, DS_RULE_TWICE, DS_RULE_LRU };
 	static const enum ds_rule staged[] = {
-		DS_RULE_S3FIFO, DS_RULE_S3FIFO_SHORT, DS_RULE_LIRS
+		DS_RULE_S3FIFO, DS_RULE_S3FIFO_SHORT, DS_RULE_LIRS, DS_RULE_SIEVE
 	};
 	u32 from, to;
 

@@ -136,12 +136,47 @@ static void those_of_another_rule(void **state)
 	stop();
 }
 
+/*
+ * The hand does not come round while each that comes is used once. Those that it then finds unused
+ * may be as old as all epochs have numbers, and must not seem young when they come back.
+ */
+static void who_waited_long_for_the_hand(void **state)
+{
+	static const u32 capacity = 600, old = 300, keys = 40000;
+	u32 key, next = capacity, there = 0;
+
+	(void)state;
+	start(capacity, DS_POLICY_DEFAULT, keys);
+	policy.sampled = 0;
+	set_rule(DS_RULE_SIEVE);
+	for (key = 0; key < capacity + old; key++)
+		use(key % capacity);
+	while (policy.epoch < 34)
+		use(next++);
+	for (key = 0; key < old; key++)
+		there += slot_of[key] != DS_POLICY_NONE;
+	/* A miss is not made to wait for more than 64 that stay. */
+	assert_int_equal(there, old - old / 64);
+	for (; slot_of[old - 1] != DS_POLICY_NONE; next++) {
+		assert_in_range(next, 0, keys - 1);
+		use(next);
+		use(next);
+	}
+	assert_in_range(policy.epoch, 34, 44);
+	policy.recency.gain = 0;
+	for (key = 0; key < old; key++)
+		assert_false(use(key));
+	assert_in_range(policy.recency.gain, 0, DS_RECENCY_ONE);
+	stop();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(in_l1),
 		TEST(in_a_miniature),
 		TEST(those_of_another_rule),
+		TEST(who_waited_long_for_the_hand),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -73,6 +73,9 @@ public:
         trace_.time_ns.push_back(time_ns);
     }
 
+    /// The file seems to have been cut: @p why.
+    void doubt(std::string why) { trace_.doubt = std::move(why); }
+
     /// Throws Failure (EBADMSG) if there is no request.
     Trace finish(Format format) && {
         if (trace_.requests.empty())

@@ -39,14 +39,19 @@ void decode_u64le(Source &source, Builder &builder) {
 }
 
 void decode_oracle(Source &source, Builder &builder) {
-    int64_t number = 0;
+    int64_t number = 0, announced = 0;
 
     each<OracleRecord>(source, [&](const OracleRecord &r) {
         if (r.next < -1 || (r.next != -1 && r.next <= number))
             source.fail_byte("has no record of this format");
         number++;
+        if (r.next != INT64_MAX)
+            announced = std::max(announced, r.next);
         builder.add(r.id, Operation::read, r.seconds * ns_per_second);
     });
+    if (announced > number)
+        builder.doubt("it has " + std::to_string(number) + " requests and speaks of number " +
+                      std::to_string(announced));
 }
 
 void decode_ds(Source &source, Builder &builder) {

@@ -13,10 +13,13 @@ namespace {
 Failure refused(int rc, uint32_t capacity) {
     if (rc == -ENOMEM)
         throw std::bad_alloc();
-    return Failure({EINVAL, "L1 cannot have " + std::to_string(capacity) + " entries.",
-                    "Use a capacity of " + std::to_string(DS_POLICY_CAPACITY_MIN) + " to " +
-                        std::to_string(DS_POLICY_CAPACITY_MAX) + ".",
-                    false});
+    return Failure(
+        {EINVAL,
+         "The policies of the token cache cannot have " + std::to_string(capacity) + " entries.",
+         "For ds, literal-001 and adaptive-001 use a capacity of " +
+             std::to_string(DS_POLICY_CAPACITY_MIN) + " to " +
+             std::to_string(DS_POLICY_CAPACITY_MAX) + ".",
+         false});
 }
 
 class Ds : public Policy {

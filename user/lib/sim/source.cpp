@@ -90,6 +90,7 @@ bool Source::line(std::string_view &text) {
         fail_line("is longer than any line of a trace");
     text = {reinterpret_cast<const char *>(bytes.data()), length};
     skip(length + (stop ? 1 : 0));
+    in_line_ = !stop;
     if (text.ends_with('\r'))
         text.remove_suffix(1);
     if (lines_ == 1 && text.starts_with(byte_order_mark))

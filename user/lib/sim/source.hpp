@@ -49,6 +49,9 @@ public:
     /// at the end of the file.
     bool line(std::string_view &text);
 
+    /// Has the line that was read last no end?
+    bool is_in_line() const { return in_line_; }
+
     /// Failure (EBADMSG) that names the file and the line or record that was read last.
     [[noreturn]] void fail_line(const std::string &what) const;
     [[noreturn]] void fail_byte(const std::string &what) const;
@@ -73,6 +76,7 @@ private:
     size_t begin_ = 0, end_ = 0;  // of what is in the buffer
     uint64_t before_ = 0;         // bytes of the file in front of it
     uint64_t lines_ = 0;
+    bool in_line_ = false;
 };
 
 }  // namespace ds::sim

@@ -87,6 +87,8 @@ Trace read_trace(const std::string &path, const ReadOptions &options) {
             source.is_guessed(name_of(format));
         }
         decode(source, builder, format, options);
+        if (source.is_in_line())
+            builder.doubt("its last line has no end");
     } catch (const Failure &wrong) {
         if (wrong.error().code == EBADMSG)
             source.check_packing();

@@ -56,6 +56,7 @@ struct Trace {
     std::vector<Request> requests;
     std::vector<uint64_t> keys;     ///< what the file calls an object, by its dense number
     std::vector<uint64_t> time_ns;  ///< of each request, as the file says; empty if unknown
+    std::string doubt;              ///< what makes it likely that the file was cut, or empty
 
     uint64_t accesses() const;
     uint64_t writes() const;

@@ -90,7 +90,7 @@ void answer_read(Call &call, std::span<const std::byte> shown) {
     else
         row["data"] = hex_of(shown);
     call.out.respond(row);
-    if (to_file && call.text("--out") != "-")
+    if (to_file && !is_stdout(call.text("--out")))
         call.out.done(bytes_text(length) + " are in " + call.text("--out"));
     if (!to_file && !call.out.json())
         dump(call.out, address, shown);

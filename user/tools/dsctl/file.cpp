@@ -127,6 +127,15 @@ std::optional<uint64_t> File::size() const {
     return static_cast<uint64_t>(status.st_size);
 }
 
+bool is_stdout(const std::string &path) {
+    struct stat file, out;
+
+    if (path == "-")
+        return true;
+    return stat(path.c_str(), &file) == 0 && fstat(STDOUT_FILENO, &out) == 0 &&
+           file.st_dev == out.st_dev && file.st_ino == out.st_ino && !S_ISCHR(file.st_mode);
+}
+
 std::string contents_of(const std::string &path) {
     constexpr size_t read_at_once = 1 << 20;
     constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";

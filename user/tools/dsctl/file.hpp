@@ -48,6 +48,10 @@ private:
     bool owned_;
 };
 
+// Does what is written to @p path go where standard output does? So it is with "-", and with
+// another name of the same pipe or file, /dev/stdout for one. Terminals and /dev/null take both.
+bool is_stdout(const std::string &path);
+
 // All that is in a file of text, but for a byte order mark that it may begin with. What has a byte
 // of 0 is none, and refused.
 std::string contents_of(const std::string &path);

@@ -203,7 +203,7 @@ Exit mem_get(Call &call) {
     row["file"] = call.text("FILE");
     row["stripe"] = call.number("--stripe");
     call.out.respond(row);
-    if (call.text("FILE") != "-")
+    if (!is_stdout(call.text("FILE")))
         call.out.done(call.text("FILE") + ": " + bytes_text(length) + " from " + hex(start) + " (" +
                       did.text() + ")");
     return Exit::ok;

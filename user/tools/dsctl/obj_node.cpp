@@ -2,6 +2,7 @@
 // dsctl node: this host: its number, its trust domains and its RDMA devices.
 #include <algorithm>
 
+#include "file.hpp"
 #include "kernel.hpp"
 #include "keyfile.hpp"
 #include "units.hpp"
@@ -88,7 +89,7 @@ Exit keygen(Call &call) {
     call.check_output("FILE", "the key");
     make_key(call.text("FILE"), domain_key_bytes);
     call.out.respond({{"file", call.text("FILE")}});
-    if (call.text("FILE") != "-")
+    if (!is_stdout(call.text("FILE")))
         call.out.done("a new key is in " + call.text("FILE") +
                       "; copy it to each host of the domain");
     return Exit::ok;

@@ -170,7 +170,7 @@ Exit object_get(Call &call) {
         if (rc == 0)
             file.keep();
         seconds = progress.seconds();
-    } while (rc == -ESTALE && call.text("FILE") != "-");
+    } while (rc == -ESTALE && !is_stdout(call.text("FILE")));
     if (rc == -EINTR)
         throw stopped(what);
     if (rc < 0)
@@ -186,7 +186,7 @@ Exit object_get(Call &call) {
     row["file"] = call.text("FILE");
     row["seconds"] = seconds;
     call.out.respond(row);
-    if (call.text("FILE") != "-")
+    if (!is_stdout(call.text("FILE")))
         call.out.done(call.text("FILE") + ": " + bytes_text(length) + " of '" + key +
                       "', version " + version_text(object.version) + " (" + speed(length, seconds) +
                       ")");

@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "call.hpp"
+#include "file.hpp"
 #include "units.hpp"
 
 namespace dsctl {
@@ -457,7 +458,7 @@ uint64_t Call::number(std::string_view name) const {
 }
 
 void Call::check_output(std::string_view file, std::string_view what) const {
-    if (out.json() && text(file) == "-")
+    if (out.json() && is_stdout(text(file)))
         throw usage("standard output cannot take both " + std::string(what) +
                     " and the JSON document");
 }

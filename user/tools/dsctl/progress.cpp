@@ -57,8 +57,8 @@ void Progress::update(uint64_t done) {
     double share = total_ ? static_cast<double>(done) / static_cast<double>(total_) : 1;
     std::string text = format("%s: %.0f %% of %s%s", what_.c_str(), 100 * share, amount().c_str(),
                               rate(done).c_str());
-    if (share > 0)
-        text += format(", %.0f s left", seconds() / share - seconds());
+    if (double spent = seconds(); share > 0)
+        text += format(", %.0f s left", spent / share - spent);
     std::fprintf(stderr, terminal_ ? "\r\033[K%s" : "%s\n", text.c_str());
     std::fflush(stderr);
 }

@@ -4,6 +4,7 @@
 
 #include <ds/packet.h>
 
+#include "file.hpp"
 #include "kernel.hpp"
 #include "keyfile.hpp"
 #include "rdm.hpp"
@@ -224,7 +225,7 @@ Exit rdm_keygen(Call &call) {
     call.check_output("FILE", "the key");
     make_key(call.text("FILE"), packet_key_bytes);
     call.out.respond({{"file", call.text("FILE")}});
-    if (call.text("FILE") != "-")
+    if (!is_stdout(call.text("FILE")))
         call.out.done("a new key is in " + call.text("FILE") +
                       "; copy it to the server and to each client of the space");
     return Exit::ok;

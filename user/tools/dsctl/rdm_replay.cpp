@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "file.hpp"
 #include "interrupt.hpp"
 #include "pattern.hpp"
 #include "progress.hpp"
@@ -159,7 +160,7 @@ Exit rdm_trace(Call &call) {
     call.check_output("FILE", "the trace");
     write_trace(call.text("FILE"), make_trace(call.number("--seed"), count, span));
     call.out.respond({{"file", call.text("FILE")}, {"requests", count}, {"span", span}});
-    if (call.text("FILE") != "-")
+    if (!is_stdout(call.text("FILE")))
         call.out.done(format("%llu requests within ", 0ULL + count) + bytes_text(span) +
                       " are in " + call.text("FILE"));
     return Exit::ok;

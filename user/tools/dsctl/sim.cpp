@@ -77,6 +77,8 @@ ds::sim::Trace trace_of(Call &call, const std::string &path) {
 
     if (call.has("--block") && trace.format != ds::sim::Format::address)
         call.out.warn("--block means nothing for '" + path + "', which is no trace of addresses");
+    if (!trace.doubt.empty())
+        call.out.warn("'" + path + "' may have been cut: " + trace.doubt);
     return trace;
 }
 

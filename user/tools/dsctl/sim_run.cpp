@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <ctime>
 
+#include "file.hpp"
 #include "sim.hpp"
 #include "sim/policy.hpp"
 #include "sim_cells.hpp"
@@ -183,7 +184,7 @@ void check_events(const Call &call, const std::string &trace) {
     if (is_log(trace == "-" ? fstat(STDIN_FILENO, &other) : stat(trace.c_str(), &other)))
         throw usage("the file of --events is the trace itself: '" + trace + "'",
                     "choose another file");
-    if (S_ISREG(log.st_mode) && is_log(fstat(STDOUT_FILENO, &other)))
+    if (is_stdout(call.text("--events")))
         throw usage("the file of --events is standard output, which has the result",
                     "choose another file");
 }

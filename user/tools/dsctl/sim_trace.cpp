@@ -103,7 +103,7 @@ Exit sim_trace_make(Call &call) {
                       {"requests", recipe.requests},
                       {"uniques", trace.uniques},
                       {"writes", trace.writes()}});
-    if (path != "-")
+    if (!is_stdout(path))
         call.out.done(
             format("%llu requests of %u objects are in ", 0ULL + recipe.requests, trace.uniques) +
             path);

@@ -136,7 +136,7 @@ Exit run(Call &call) {
                       {"duration_ns", records.back().time_ns}});
     if (lost > 0)
         call.out.warn(format("%llu uses were not recorded: they came too fast", 0ULL + lost));
-    if (path != "-")
+    if (!is_stdout(path))
         call.out.done(format("%zu uses of %zu tokens within %s are in ", records.size(), tokens,
                              ns_text(double(records.back().time_ns)).c_str()) +
                       path);
