@@ -35,6 +35,11 @@
 #include "rdm/space.h"
 #include "tokens.h"
 
+/* Who waits for a token's writer spins, and there a writer can be preempted. */
+#ifdef CONFIG_PREEMPT_RT
+#error "ds: there is no support for kernels with PREEMPT_RT"
+#endif
+
 /* A parameter and its range; the module is not loaded with a value outside. */
 struct ds_param {
 	unsigned int	*value;

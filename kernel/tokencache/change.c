@@ -37,10 +37,11 @@ void ds_change_repin(struct ds_cache *c, u32 slot)
 static int begin_one(struct ds_cache *c, struct ds_cache_move *m, u32 token, u32 to, u32 slot)
 {
 	int ret = ds_move_begin(&c->table, &m->move, token, to, slot);
-	u64 word = m->move.word;
+	u64 word;
 
 	if (ret)
 		return ret;
+	word = m->move.word;
 	m->from = ds_word_tier(word);
 	m->slot = m->from == 1 ? ds_word_l1_slot(word) : ds_word_l2_slot(word);
 	m->bytes = ds_token_words((u8)ds_token_type_of(token)) * (u32)sizeof(u64);

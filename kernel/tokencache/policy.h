@@ -257,6 +257,19 @@ static inline u32 ds_policy_noted(const struct ds_policy *p, u32 head)
 /* The shadow hears of a hit with the next miss, unless too many come before. No lock. */
 void ds_policy_note(struct ds_policy *p, u32 slot);
 
+/*
+ * Epochs that the last use is ago. Hits of a long run are of epochs that begin when it ends: who
+ * was used in it was used now.
+ */
+static inline u32 ds_policy_since_use(const struct ds_policy *p, u8 heat)
+{
+	u32 hottest = READ_ONCE(p->hottest) >> 3;
+	u32 ahead = ds_epochs_since(READ_ONCE(p->epoch), hottest);
+	u32 idle = ds_epochs_since(heat >> 3, hottest);
+
+	return idle > ahead ? idle - ahead : 0;
+}
+
 /* A hit of a slot that may be hotter. */
 static inline void ds_policy_heat(struct ds_policy *p, struct ds_policy_slot *s, u8 heat)
 {
@@ -268,7 +281,7 @@ static inline void ds_policy_heat(struct ds_policy *p, struct ds_policy_slot *s,
 		if (heat != 0xff)
 			WRITE_ONCE(s->heat, heat + 1);
 	} else {
-		ds_recency_hit(&p->recency, ds_epochs_since(heat >> 3, READ_ONCE(p->epoch)));
+		ds_recency_hit(&p->recency, ds_policy_since_use(p, heat));
 		uses += uses < DS_POLICY_USES;
 		WRITE_ONCE(s->heat, (READ_ONCE(p->hottest) & ~DS_POLICY_USES) | uses);
 	}

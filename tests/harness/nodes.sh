@@ -14,7 +14,7 @@ runs_on() { on "$1" pgrep -f "$2" > /dev/null; }
 # 1 says that there is none; anything else is no answer.
 gone_on() { on "$1" pgrep -f "$2" > /dev/null; [ $? = 1 ]; }
 
-plan 46
+plan 47
 # Processor time, not the clock's: other work on the host must not fail this.
 boot=$(for node in 1 2 3; do vm cpu $node; done | awk '{ s += $1 } END { print int(s) }')
 echo "# $boot s"
@@ -28,6 +28,8 @@ check "addresses are 10.77.NIC.NODE" pings 10.77.1.3
 is "frames of 4200 bytes fit: rxe's MTU is 4096" \
 	"$(ibv_devinfo -d rxe0 | awk '/active_mtu/ { print $2 }')" "4096"
 check "the kernel's image is a file" [ "$(stat -c %s /boot/vmlinuz)" -gt 4000000 ]
+is "who traces has no jump labels of the scheduler patched" \
+	"$(on 2 cat /sys/kernel/tracing/options/record-cmd)" 0
 check "no way out of the links" fails sh -c "ip route | grep -q default"
 
 # -- on --

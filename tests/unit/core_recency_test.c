@@ -248,6 +248,39 @@ static void pinned_ones_are_no_slots(void **state)
 	stop();
 }
 
+/* Of who was used long before it, the first use in it is a loss. What is used again is no older. */
+static void who_was_used_in_a_run_is_young(void **state)
+{
+	u32 key, n, expected = 0, first;
+
+	(void)state;
+	start(CAPACITY, DS_POLICY_DEFAULT, 100000);
+	set_rule(DS_RULE_FIFO);
+	for (key = 0; key < CAPACITY; key++)
+		use(key);
+	policy.recency.age = 3;
+	policy.recency.part = DS_RECENCY_ONE / 2;
+	policy.recency.loss = 0;
+	for (key = 0; key < CAPACITY; key++)
+		expected += DS_RECENCY_ONE -
+			    ds_recency_kept(&policy.recency,
+					    ds_epochs_since(ds_policy_last_use(&policy, slot_of[key]),
+							    policy.epoch));
+	assert_in_range(expected, CAPACITY * DS_RECENCY_ONE / 4, CAPACITY * DS_RECENCY_ONE * 3 / 4);
+	for (n = 0; n < policy.run; n++)
+		ds_policy_note(&policy, 0);
+	for (key = 0; key < CAPACITY; key++)
+		use(key);
+	first = policy.recency.loss;
+	for (n = 0; n < 4; n++)
+		for (key = 0; key < CAPACITY; key++)
+			use(key);
+	assert_int_not_equal(policy.hottest >> 3, policy.epoch % DS_EPOCHS);
+	assert_int_equal(first, expected);
+	assert_int_equal(policy.recency.loss, expected);
+	stop();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -255,7 +288,7 @@ int main(void)
 		TEST(older_looks_count_less),	TEST(no_count_overflows),
 		TEST(each_place_in_turn),	TEST(only_more_than_chance),
 		TEST(says_what_lru_does),	TEST(both_have_to_say_so),
-		TEST(pinned_ones_are_no_slots),
+		TEST(pinned_ones_are_no_slots),	TEST(who_was_used_in_a_run_is_young),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
