@@ -28,7 +28,7 @@ mount -t tmpfs tmpfs /dev/shm
 mount -t debugfs debugfs /sys/kernel/debug
 mount -t tracefs tracefs /sys/kernel/tracing
 # Else whoever traces an event has jump labels of the scheduler patched, where all processors are all
-# the time: most of the int3 that QEMU kept (stale.py) were there.
+# the time: there QEMU has kept an int3 (stale.py) more than once.
 echo 0 > /sys/kernel/tracing/options/record-cmd
 mount -t cgroup2 cgroup2 /sys/fs/cgroup
 ln -s /proc/self/fd /dev/fd

@@ -68,6 +68,9 @@ public:
 
     void write(std::span<const std::byte> bytes) { file_.write(bytes.data(), bytes.size()); }
 
+    // Nobody sees what is written, until it is kept; else it cannot be taken back.
+    bool is_draft() const { return place_.is_replaced; }
+
     // Gives it its name.
     void keep();
 

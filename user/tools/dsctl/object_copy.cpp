@@ -141,6 +141,7 @@ Exit object_get(Call &call) {
     ds_store_object object{};
     uint32_t damaged = 0;
     uint64_t length;
+    bool again;
     double seconds;
     int rc;
 
@@ -166,11 +167,11 @@ Exit object_get(Call &call) {
         Progress progress(call.settings, "get", length);
         damaged = 0;
         rc = get_version(store, key, options, length, object, progress, file, &damaged);
-        // What standard output has taken cannot be taken back.
         if (rc == 0)
             file.keep();
+        again = rc == -ESTALE && file.is_draft();
         seconds = progress.seconds();
-    } while (rc == -ESTALE && !is_stdout(call.text("FILE")));
+    } while (again);
     if (rc == -EINTR)
         throw stopped(what);
     if (rc < 0)

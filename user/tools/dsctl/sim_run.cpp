@@ -171,21 +171,19 @@ void print_fields(Call &call, const RunOptions &options, const RunResult &result
 // As the log takes the place of what is there, the trace or the result would be gone.
 void check_events(const Call &call, const std::string &trace) {
     struct stat log, other;
-    auto is_log = [&](int status) {
-        return status == 0 && other.st_dev == log.st_dev && other.st_ino == log.st_ino;
-    };
 
     if (!call.has("--events"))
         return;
     if (call.text("--events") == "-")
         throw usage("--events has no '-': standard output has the result", "name a file");
-    if (stat(call.text("--events").c_str(), &log) != 0)
-        return;
-    if (is_log(trace == "-" ? fstat(STDIN_FILENO, &other) : stat(trace.c_str(), &other)))
-        throw usage("the file of --events is the trace itself: '" + trace + "'",
-                    "choose another file");
     if (is_stdout(call.text("--events")))
         throw usage("the file of --events is standard output, which has the result",
+                    "choose another file");
+    if (stat(call.text("--events").c_str(), &log) != 0 ||
+        (trace == "-" ? fstat(STDIN_FILENO, &other) : stat(trace.c_str(), &other)) != 0)
+        return;
+    if (other.st_dev == log.st_dev && other.st_ino == log.st_ino)
+        throw usage("the file of --events is the trace itself: '" + trace + "'",
                     "choose another file");
 }
 
