@@ -2,6 +2,7 @@
 /*
  * DS: the netlink dumps of the token cache: tokens, counters, parameters.
  */
+#include <linux/bottom_half.h>
 #include <linux/delay.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
@@ -148,23 +149,40 @@ static int ds_put_token(struct sk_buff *skb, void *object)
 	return err ?: ds_put_object(skb, d);
 }
 
+/*
+ * Whoever ends the token waits for this use, and its user decides how long we are off the
+ * processor: so not between the two.
+ */
+static int ds_read_token_once(struct ds_dump_token *d)
+{
+	bool found = false;
+	int ret;
+
+	local_bh_disable();
+	ret = ds_token_get(d->table, d->token, &d->desc);
+	if (!ret) {
+		/* While it is used its index is not another one's. */
+		found = ds_token_device_name(d->foreign ?: ds_token_device_of(d->token),
+					     d->device);
+		ds_token_put(d->table, d->token);
+	}
+	local_bh_enable();
+	if (ret)
+		return ret == -EOVERFLOW ? -EAGAIN : ret;
+	return found ? 0 : -ENODEV;	/* it has ended meanwhile, and its device has gone */
+}
+
 /* -EAGAIN: it is there, but could not be read. */
 static int ds_read_token(struct ds_dump_token *d)
 {
 	int ret, tries = DS_DUMP_TRIES;
-	bool found;
 
 	do {
-		ret = ds_token_get(d->table, d->token, &d->desc);
-		if (ret == -EAGAIN || ret == -EOVERFLOW)
+		ret = ds_read_token_once(d);
+		if (ret == -EAGAIN)
 			usleep_range(20, 200);
-	} while ((ret == -EAGAIN || ret == -EOVERFLOW) && --tries);
-	if (ret)
-		return ret == -EOVERFLOW ? -EAGAIN : ret;
-	/* While it is used its index is not another one's. */
-	found = ds_token_device_name(d->foreign ?: ds_token_device_of(d->token), d->device);
-	ds_token_put(d->table, d->token);
-	return found ? 0 : -ENODEV;	/* it has ended meanwhile, and its device has gone */
+	} while (ret == -EAGAIN && --tries);
+	return ret;
 }
 
 /* So that whoever asks is told, though nothing has changed. */
