@@ -2,6 +2,7 @@
 /*
  * DS: which tokens are in L1.
  */
+#include "policy_first.h"
 #include "policy_queue.h"
 
 #define DS_POLICY_EPOCHS_PER_CAPACITY	6
@@ -148,6 +149,7 @@ static void ds_policy_next_epoch(struct ds_policy *p)
 
 	WRITE_ONCE(p->epoch, p->epoch + 1);
 	WRITE_ONCE(p->hottest, ds_policy_hottest(now));
+	p->lately /= 2;
 	ds_policy_join(p, now, (now + 1) % DS_EPOCHS);
 	ds_policy_size_staging(p);
 	ds_policy_judge_recency(p);
@@ -206,6 +208,7 @@ static void ds_policy_hear(struct ds_policy *p)
 
 	/* First, so that a hit meanwhile does not take the run for one that goes on. */
 	WRITE_ONCE(p->hits_tail, head);
+	p->lately += hits;
 	ds_policy_end_run(p, hits);
 	for (left = min(hits, DS_POLICY_HITS); left; left--)
 		ds_policy_sample(p, READ_ONCE(p->hits[(head - left) % DS_POLICY_HITS]), true);
@@ -267,6 +270,7 @@ static u32 ds_policy_fresh(struct ds_policy *p)
 	u32 slot = p->fresh++;
 
 	if (p->fresh == p->capacity) {
+		ds_policy_set_rule(p, ds_policy_first_rule(p));
 		p->early = NULL;
 		ds_shadow_begin(&p->shadow);
 		ds_ghost_take_back(&p->ghost);

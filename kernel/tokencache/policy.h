@@ -111,6 +111,7 @@ struct ds_policy_slot {
  * @epoch: now
  * @epochs_of_runs: of these, those that the ghost does not count, as nobody left meanwhile
  * @misses: in this epoch
+ * @lately: hits that were noted in this epoch, half of those in the last one, and so on
  * @run: so many noted hits without a miss are an epoch, too; DS_POLICY_NONE: never
  * @staged: slots that belong to staging, but for pinned ones, who would leave it no room
  * @kept: those that belong to main, likewise
@@ -148,6 +149,7 @@ struct ds_policy {
 	u32 epoch;
 	u32 epochs_of_runs;
 	u32 misses;
+	u64 lately;
 	u32 run;
 	u32 staged;
 	u32 kept;

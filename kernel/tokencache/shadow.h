@@ -178,6 +178,9 @@ void ds_shadow_begin(struct ds_shadow *s);
 /* Whether a rule's miniature leads the one of the rule in use, perhaps by chance. */
 bool ds_shadow_agrees(const struct ds_shadow *s, enum ds_rule in_use, enum ds_rule rule);
 
+/* Whether S3FIFO with a very short queue does far better than FIFO. */
+bool ds_shadow_is_skewed(const struct ds_shadow *s);
+
 /* LIRS does not keep so many of DS_SHADOW_SHARE_ONE, at most DS_SHADOW_SHARE_MAX. */
 void ds_shadow_set_guests(struct ds_shadow *s, u32 share);
 

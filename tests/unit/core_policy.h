@@ -8,6 +8,7 @@
 #include "tokencache/recency.c"
 #include "tokencache/shadow.c"
 #include "tokencache/sketch.c"
+#include "tokencache/policy_first.c"
 #include "tokencache/policy_queue.c"
 #include "tokencache/policy.c"
 #include "tokencache/trial.c"

@@ -203,7 +203,7 @@ static void loops_a_little_too_long(void **state)
 			least = share < least ? share : least;
 		}
 	print_message("# loops a little too long: at least %.4f\n", least);
-	assert_true(least > 0.97);
+	assert_true(least > 0.96);
 }
 
 static void scans_over_zipf(void **state)
@@ -399,7 +399,7 @@ static void used_twice(void **state)
 	begin();
 	add_twice(REQUESTS);
 	assert_true(ratio("used twice", &changes) > 0.485);
-	assert_true(changes <= 2);
+	assert_true(changes <= 3);
 }
 
 /* All who wait fit if they do not leave for others who were used again. The best is a half. */

@@ -119,6 +119,7 @@ static void twice_evicts_who_was_used(void **state)
 	set_rule(DS_RULE_TWICE);
 	for (i = 0; i < 64; i++)
 		use(i);
+	set_rule(DS_RULE_TWICE);
 	for (i = 0; i < 64; i += 4)
 		use(i);
 	ds_policy_pin(&policy, slot_of[8], true);
@@ -154,6 +155,7 @@ static void start_with(enum ds_rule rule, u32 capacity, u32 keys)
 	set_rule(rule);
 	for (key = 0; key < capacity; key++)
 		use(key);
+	set_rule(rule);
 }
 
 /* The first key from @key on that is in the sample, or is not. */

@@ -384,9 +384,9 @@ static void hits_do_not_size_the_sample(void **state)
 
 	(void)state;
 	start(1024, DS_POLICY_DEFAULT, 100 * KEYS);
-	set_rule(DS_RULE_LRU);
 	for (key = 0; key < 1024; key++)
 		use(key);
+	set_rule(DS_RULE_LRU);
 	usual = policy.sampled;
 	epoch = policy.epoch;
 	for (; key < 1024 + 30; key++) {

@@ -172,11 +172,14 @@ static void compare(enum ds_rule rule, u32 (*next)(void), s64 uses)
 	set_rule(rule);
 	for (i = 0; i < uses; i++) {
 		u32 gain = policy.recency.gain, loss = policy.recency.loss, epoch = policy.epoch;
-		bool lru, hit;
+		bool full = policy.fresh == CAPACITY, lru, hit;
 
 		key = next();
 		lru = lru_hits(key);
 		hit = use(key);
+		/* Not what L1 would begin with. */
+		if (!full && policy.fresh == CAPACITY)
+			set_rule(rule);
 		assert_int_equal(policy.rule, rule);
 		if (i < uses / 4 || policy.epoch != epoch)
 			continue;
@@ -232,8 +235,10 @@ static void pinned_ones_are_no_slots(void **state)
 	(void)state;
 	start(CAPACITY, DS_POLICY_DEFAULT, 100000);
 	policy.sampled = 0;
+	for (key = 0; key < CAPACITY; key++)
+		use(key);
 	set_rule(DS_RULE_FIFO);
-	for (key = 0; key < 8 * CAPACITY; key++)
+	for (; key < 8 * CAPACITY; key++)
 		use(key);
 	without = policy.recency.age;
 	for (key = 8 * CAPACITY - CAPACITY / 2; key < 8 * CAPACITY; key++)
@@ -255,9 +260,9 @@ static void who_was_used_in_a_run_is_young(void **state)
 
 	(void)state;
 	start(CAPACITY, DS_POLICY_DEFAULT, 100000);
-	set_rule(DS_RULE_FIFO);
 	for (key = 0; key < CAPACITY; key++)
 		use(key);
+	set_rule(DS_RULE_FIFO);
 	policy.recency.age = 3;
 	policy.recency.part = DS_RECENCY_ONE / 2;
 	policy.recency.loss = 0;

@@ -148,9 +148,11 @@ static void who_waited_long_for_the_hand(void **state)
 	(void)state;
 	start(capacity, DS_POLICY_DEFAULT, keys);
 	policy.sampled = 0;
+	for (key = 0; key < capacity; key++)
+		use(key);
 	set_rule(DS_RULE_SIEVE);
-	for (key = 0; key < capacity + old; key++)
-		use(key % capacity);
+	for (key = 0; key < old; key++)
+		use(key);
 	while (policy.epoch < 34)
 		use(next++);
 	for (key = 0; key < old; key++)
