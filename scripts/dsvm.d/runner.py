@@ -18,6 +18,7 @@ from vm import Down, Machine, die_with_parent
 BOOT_SECONDS = 300   # a kernel that checks itself, on a busy host
 END_SECONDS = 30
 WATCH_SECONDS = 20
+BOOTS_AGAIN = 2
 STATUS_SPLAT, STATUS_TIMEOUT, STATUS_HARNESS, STATUS_INTERRUPTED = 70, 124, 125, 130
 KEPT_RUNS = 20
 
@@ -32,7 +33,12 @@ class Verdict:
     after the emulator broke, nothing that the kernel said is worth anything."""
 
     def __init__(self):
-        self.emulator = self.splat = self.harness = self.timeout = self.interrupted = self.status = None
+        self.emulator = self.crash = self.splat = self.harness = self.timeout = self.interrupted = self.status = None
+
+    @property
+    def broken(self):
+        """What is proved of the emulator, if that is all that happened: no kernel has a splat of its own."""
+        return None if self.interrupted or self.splat else self.emulator or self.crash
 
     def result(self):
         """The exit status and the sentence."""
@@ -42,6 +48,8 @@ class Verdict:
             return STATUS_HARNESS, f"harness failure: the emulator broke {self.emulator}"
         if self.splat:
             return STATUS_SPLAT, f"kernel splat on node {self.splat}"
+        if self.crash:
+            return STATUS_HARNESS, f"harness failure: the emulator broke {self.crash}"
         if self.harness:
             return STATUS_HARNESS, f"harness failure: {self.harness}"
         if self.timeout:
@@ -69,12 +77,14 @@ def new_folder():
 class Run:
     """options: nodes, cpus, nics, mem, share, timeout, append, module, boot
     (kernel), initrd, heavy (disk with further programs), switch (program), tsc_khz, logs (folder for the logs of
-    failed runs), verbose."""
+    failed runs), verbose. again: the number of the boot that may follow this one, or None."""
 
-    def __init__(self, options, words, terminal=None):
+    def __init__(self, options, words, terminal=None, again=None):
         self.options = options
         self.words = words
         self.terminal = terminal
+        self.again = again
+        self.begun = False          # the command
         self.verdict = Verdict()
         self.hangs = False          # the command, or a machine
         self.folder = new_folder()
@@ -113,9 +123,10 @@ class Run:
                                           self.exchange.on_frame, self._on_death)
         for machine in self.machines.values():
             await machine.start()
+        self._task(self._watch_emulators())
         for machine in self.machines.values():
             try:
-                await machine.wait_ready(BOOT_SECONDS)
+                await machine.wait_ready(BOOT_SECONDS, self.finished)
             except Down as down:
                 raise Failure(str(down)) from down
             except asyncio.TimeoutError:
@@ -123,10 +134,10 @@ class Run:
 
     def _on_death(self, machine):
         self.exchange.on_down(machine)
-        # No proof against a splat that came before: that one counts.
-        self.verdict.harness = self.verdict.harness or (
-            f"the emulator broke node {machine.node}: QEMU ended by {machine.crash}" if machine.crash
-            else f"node {machine.node} ended by itself")
+        # No proof against a splat that came before: that one counts. So does what failed before.
+        if machine.crash and not self.verdict.harness:
+            self.verdict.crash = self.verdict.crash or f"node {machine.node}: QEMU ended by {machine.crash}"
+        self.verdict.harness = self.verdict.harness or f"node {machine.node} ended by itself"
         self._finish()
 
     async def _watch_emulators(self):
@@ -159,10 +170,10 @@ class Run:
             session = self.exchange.run(1, flags, "/root", self.words, output)
         except Down as down:
             raise Failure(str(down)) from down
+        self.begun = True
         output.session = session
         if self.terminal:
             self.terminal.attach(session)
-        self._task(self._watch_emulators())
         try:
             await asyncio.wait_for(asyncio.shield(self.finished), self.options.timeout)
         except asyncio.TimeoutError:
@@ -206,7 +217,7 @@ class Run:
             if machine.running:
                 raise ValueError("the node runs already; kill it first")
             await machine.start()
-            await machine.wait_ready(BOOT_SECONDS)
+            await machine.wait_ready(BOOT_SECONDS, self.finished)
         elif verb == "pause":
             await machine.pause()
         elif verb == "resume":
@@ -246,20 +257,33 @@ class Run:
             if fault:
                 self.verdict.emulator = self.verdict.emulator or f"node {node}: {fault}"
 
+    def _again(self):
+        """What is said when all machines boot again: the emulator broke, and nothing was asked of them before. Or None."""
+        fault = self.verdict.broken
+        if not fault or self.begun or not self.again:
+            return None
+        return f"the emulator broke {fault}; booting again ({self.again} of {BOOTS_AGAIN})"
+
     def _scan(self):
+        splats = {}
         for machine in self.machines.values():
             if not os.path.exists(machine.log):
                 continue
             with open(machine.log, encoding="utf-8", errors="replace") as log:
                 lines = splat.excerpt(log.read())
             if lines:
-                self.verdict.splat = self.verdict.splat or machine.node
+                splats[machine.node] = lines
                 reason = splat.impossible(lines)
                 if reason:
                     self.verdict.emulator = f"node {machine.node}: {reason}"
-                say(f"node {machine.node}'s kernel said:")
-                for line in lines:
-                    print(f"  node{machine.node}| {line}", file=sys.stderr)
+                else:
+                    self.verdict.splat = self.verdict.splat or machine.node
+        if self._again():
+            return                  # the log is kept; who waits for a command needs no more
+        for node, lines in splats.items():
+            say(f"node {node}'s kernel said:")
+            for line in lines:
+                print(f"  node{node}| {line}", file=sys.stderr)
 
     async def _stop(self):
         for task in list(self.tasks):
@@ -289,7 +313,8 @@ class Run:
         kept = sorted(os.listdir(self.options.logs))
         for old in kept[:-KEPT_RUNS]:
             shutil.rmtree(os.path.join(self.options.logs, old), ignore_errors=True)
-        target = os.path.join(self.options.logs, time.strftime("%Y%m%d-%H%M%S-") + str(os.getpid()))
+        run = os.path.basename(self.folder).removeprefix("dsvm.")
+        target = os.path.join(self.options.logs, time.strftime("%Y%m%d-%H%M%S-") + run)
         os.makedirs(target)
         for name in os.listdir(self.folder):
             if name.endswith(".log"):
@@ -297,7 +322,7 @@ class Run:
         say(f"the logs are in {os.path.relpath(target)}")
 
     async def go(self):
-        """Run all of it. Returns the exit status."""
+        """Run all of it. Returns the exit status, or None when all machines shall boot again."""
         loop = asyncio.get_running_loop()
         self.finished = loop.create_future()
         current = asyncio.current_task()
@@ -316,8 +341,12 @@ class Run:
             self.verdict.harness = self.verdict.harness or str(failure)
         except asyncio.CancelledError:
             self.verdict.interrupted = True
-        for number in signals:      # nothing disturbs the clean up
-            loop.add_signal_handler(number, lambda: None)
+
+        def interrupted():          # nothing disturbs the clean up, but nothing begins after it
+            self.verdict.interrupted = self.verdict.interrupted or bool(self._again())
+
+        for number in signals:
+            loop.add_signal_handler(number, interrupted)
         try:
             if not self.verdict.interrupted:
                 self._scan()
@@ -325,11 +354,21 @@ class Run:
                     await self._show_hang()
         finally:
             await self._stop()
+            again = self._again()
             status, sentence = self.verdict.result()
-            if status == STATUS_HARNESS:
+            if status == STATUS_HARNESS and not again:
                 self._tails()
             if status and not self.verdict.interrupted:
                 self._keep_logs()
             shutil.rmtree(self.folder, ignore_errors=True)
-        say(sentence)
-        return status
+        say(again or sentence)
+        return None if again else status
+
+
+async def run(options, words, terminal):
+    """Runs the command. Returns the exit status. Each boot is a Run of its own: it leaves nothing to the next."""
+    for again in range(1, BOOTS_AGAIN + 1):
+        status = await Run(options, words, terminal, again).go()
+        if status is not None:
+            return status
+    return await Run(options, words, terminal).go()

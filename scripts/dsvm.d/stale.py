@@ -24,7 +24,10 @@ class Registers:
 
     def __init__(self, text):
         def value(name):
-            return int(re.search(rf"\b{name} *= *([0-9a-f]+)", text)[1], 16)
+            match = re.search(rf"\b{name} *= *([0-9a-f]+)", text)
+            if not match:       # while it boots there is an EIP
+                raise RuntimeError("a processor is not in 64-bit mode yet")
+            return int(match[1], 16)
 
         self.rip, self.rsp, self.idt = value("RIP"), value("RSP"), value("IDT")
 

@@ -142,15 +142,18 @@ class Machine:
         finally:
             writer.close()
 
-    async def wait_ready(self, seconds):
-        """Until the agent answers; Down when the machine ends first, TimeoutError when it takes too long."""
+    async def wait_ready(self, seconds, over):
+        """Until the agent answers; Down when the machine ends first or the future `over` is done, TimeoutError
+        when it takes too long."""
         ready = asyncio.ensure_future(self.ready.wait())
         ended = asyncio.ensure_future(self.process.wait())
-        done, rest = await asyncio.wait({ready, ended}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-        for future in rest:
-            future.cancel()
+        done, _ = await asyncio.wait({ready, ended, over}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        ready.cancel()
+        ended.cancel()
         if ended in done:
             raise Down(f"node {self.node} ended before it was ready")
+        if over in done:
+            raise Down(f"the run ended before node {self.node} was ready")
         if not done:
             raise asyncio.TimeoutError
 
