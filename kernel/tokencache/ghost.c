@@ -13,7 +13,6 @@ static_assert(DS_GHOST_PRINTS << DS_GHOST_EPOCH_BITS <= 0xffff, "an entry has 16
 int ds_ghost_init(struct ds_ghost *g, u32 keys)
 {
 	g->buckets = keys / DS_GHOST_WAYS;
-	g->lent = 0;
 	g->entries = ds_alloc(ds_ghost_bytes(g));
 	return g->entries ? 0 : -ENOMEM;
 }
@@ -21,23 +20,6 @@ int ds_ghost_init(struct ds_ghost *g, u32 keys)
 void ds_ghost_destroy(struct ds_ghost *g)
 {
 	ds_free(g->entries);
-}
-
-void *ds_ghost_lend(struct ds_ghost *g, u64 bytes)
-{
-	u32 bucket = DS_GHOST_WAYS * sizeof(*g->entries);
-
-	g->lent = (u32)(bytes + bucket - 1) / bucket;
-	g->buckets -= g->lent;
-	return g->entries + g->buckets * DS_GHOST_WAYS;
-}
-
-void ds_ghost_take_back(struct ds_ghost *g)
-{
-	memset(g->entries + g->buckets * DS_GHOST_WAYS, 0,
-	       g->lent * DS_GHOST_WAYS * sizeof(*g->entries));
-	g->buckets += g->lent;
-	g->lent = 0;
 }
 
 static inline u16 *ds_ghost_bucket(const struct ds_ghost *g, u64 hash)

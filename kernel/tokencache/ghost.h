@@ -22,7 +22,6 @@
 struct ds_ghost {
 	u16 *entries;	/* 0: none */
 	u32 buckets;
-	u32 lent;	/* buckets behind these */
 };
 
 /**
@@ -34,16 +33,6 @@ struct ds_ghost {
  */
 int ds_ghost_init(struct ds_ghost *g, u32 keys);
 void ds_ghost_destroy(struct ds_ghost *g);
-
-/**
- * ds_ghost_lend - memory for something else, before any key is put in
- * @g: the ghost, with room for DS_GHOST_WAYS keys more than what is lent
- * @bytes: so many
- *
- * Return: memory of zeroes, until ds_ghost_take_back(), which is called before a key is put in
- */
-void *ds_ghost_lend(struct ds_ghost *g, u64 bytes);
-void ds_ghost_take_back(struct ds_ghost *g);
 
 /**
  * ds_ghost_put - a key left the cache
@@ -80,7 +69,7 @@ static inline u32 ds_epochs_since(u32 then, u32 now)
 
 static inline u64 ds_ghost_bytes(const struct ds_ghost *g)
 {
-	return (u64)(g->buckets + g->lent) * DS_GHOST_WAYS * sizeof(*g->entries);
+	return (u64)g->buckets * DS_GHOST_WAYS * sizeof(*g->entries);
 }
 
 #endif /* DS_TOKENCACHE_GHOST_H */

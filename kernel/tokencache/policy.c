@@ -5,7 +5,6 @@
 #include "policy_first.h"
 #include "policy_queue.h"
 
-#define DS_POLICY_EPOCHS_PER_CAPACITY	6
 #define DS_POLICY_EPOCHS_LRU		9	/* with more the ghost's would be too old */
 #define DS_POLICY_RUNS_PER_CAPACITY	12	/* epochs in as many hits without a miss */
 #define DS_POLICY_RUN_EPOCHS		20u	/* at most, of one run of hits */
@@ -73,13 +72,18 @@ static void ds_policy_set_rule(struct ds_policy *p, enum ds_rule rule)
 	ds_policy_set_window(p);
 }
 
+/* So long nobody has to leave, and all rules do the same. */
+static bool ds_policy_fills(const struct ds_policy *p)
+{
+	return p->fresh < p->capacity;
+}
+
 static void ds_policy_sample(struct ds_policy *p, u32 print, bool hit)
 {
 	enum ds_rule rule = ds_shadow_access(&p->shadow, print, p->rule, hit);
 
-	if (p->early)
-		rule = ds_shadow_foresee(p->early, print, p->rule);
-	ds_policy_set_rule(p, rule);
+	if (!ds_policy_fills(p))
+		ds_policy_set_rule(p, rule);
 }
 
 /* Slots, and what the ghost has room for. */
@@ -111,6 +115,7 @@ static void ds_policy_look(struct ds_policy *p)
 static void ds_policy_judge_recency(struct ds_policy *p)
 {
 	if (ds_recency_judge(&p->recency, p->capacity - p->pinned, ds_policy_places(p)) &&
+	    !ds_policy_fills(p) &&
 	    ds_shadow_agrees(&p->shadow, p->rule, DS_RULE_LRU))
 		ds_policy_set_rule(p, DS_RULE_LRU);
 }
@@ -138,7 +143,7 @@ static void ds_policy_size_sample(struct ds_policy *p)
 	s64 usual = ds_policy_usual_sample(p);
 	s64 sampled = p->sampled + more / DS_POLICY_SAMPLE_EPOCHS;
 
-	if (p->sampled && p->fresh == p->capacity)
+	if (p->sampled && !ds_policy_fills(p))
 		p->sampled = (u32)min(max(sampled, usual / 2), usual * 3 / 2);
 }
 
@@ -149,7 +154,6 @@ static void ds_policy_next_epoch(struct ds_policy *p)
 
 	WRITE_ONCE(p->epoch, p->epoch + 1);
 	WRITE_ONCE(p->hottest, ds_policy_hottest(now));
-	p->lately /= 2;
 	ds_policy_join(p, now, (now + 1) % DS_EPOCHS);
 	ds_policy_size_staging(p);
 	ds_policy_judge_recency(p);
@@ -208,7 +212,6 @@ static void ds_policy_hear(struct ds_policy *p)
 
 	/* First, so that a hit meanwhile does not take the run for one that goes on. */
 	WRITE_ONCE(p->hits_tail, head);
-	p->lately += hits;
 	ds_policy_end_run(p, hits);
 	for (left = min(hits, DS_POLICY_HITS); left; left--)
 		ds_policy_sample(p, READ_ONCE(p->hits[(head - left) % DS_POLICY_HITS]), true);
@@ -269,11 +272,9 @@ static u32 ds_policy_fresh(struct ds_policy *p)
 {
 	u32 slot = p->fresh++;
 
-	if (p->fresh == p->capacity) {
+	if (!ds_policy_fills(p)) {
 		ds_policy_set_rule(p, ds_policy_first_rule(p));
-		p->early = NULL;
 		ds_shadow_begin(&p->shadow);
-		ds_ghost_take_back(&p->ghost);
 	}
 	return slot;
 }
@@ -332,7 +333,7 @@ u32 ds_policy_miss(struct ds_policy *p, u32 key, u32 *victim)
 
 	age = ds_policy_admit(p, ds_policy_hash(key));
 	flags = ds_policy_returns(p, age) ? DS_SLOT_MAIN : 0;
-	if (p->fresh < p->capacity) {
+	if (ds_policy_fills(p)) {
 		slot = ds_policy_fresh(p);
 		ds_policy_install(p, slot, key, flags, 0);
 		return slot;
@@ -430,23 +431,6 @@ static u32 ds_policy_ghost_keys(const struct ds_policy *p, u32 size)
 	return max(keys, p->capacity / 2);
 }
 
-/*
- * A ghost, which has no keys before all slots were used, and what is in its place till then:
- * nothing if L1 is so small that there is no room.
- */
-static int ds_policy_init_ghost(struct ds_policy *p, u32 size)
-{
-	u32 half = max(size / 2, DS_SHADOW_MIN), keys = ds_policy_ghost_keys(p, size);
-	u32 lent = (u32)(sizeof(*p->early) + ds_shadow_bytes(half));
-	int err = ds_ghost_init(&p->ghost, keys);
-
-	if (err || lent / (u32)sizeof(u16) + 2 * DS_GHOST_WAYS > keys)
-		return err;
-	p->early = ds_ghost_lend(&p->ghost, lent);
-	ds_shadow_place(p->early, half, p->share, p->early + 1);
-	return 0;
-}
-
 static int ds_policy_init_default(struct ds_policy *p)
 {
 	u32 i, size = ds_policy_shadow_size(p->capacity);
@@ -465,7 +449,7 @@ static int ds_policy_init_default(struct ds_policy *p)
 	if (err)
 		return err;
 	p->sampled = ds_policy_usual_sample(p);
-	return ds_policy_init_ghost(p, size);
+	return ds_ghost_init(&p->ghost, ds_policy_ghost_keys(p, size));
 }
 
 int ds_policy_init(struct ds_policy *p, u32 capacity, u32 mode)

@@ -61,6 +61,7 @@
 #define DS_POLICY_KEYS		0x400000u	/* keys are below */
 #define DS_POLICY_CAPACITY_MIN	16
 #define DS_POLICY_CAPACITY_MAX	DS_POLICY_KEYS
+#define DS_POLICY_EPOCHS_PER_CAPACITY 6	/* in as many misses as there are slots */
 #define DS_POLICY_HITS		64u	/* that are noted until the next miss */
 
 #define DS_POLICY_USES		7	/* of @heat */
@@ -111,7 +112,6 @@ struct ds_policy_slot {
  * @epoch: now
  * @epochs_of_runs: of these, those that the ghost does not count, as nobody left meanwhile
  * @misses: in this epoch
- * @lately: hits that were noted in this epoch, half of those in the last one, and so on
  * @run: so many noted hits without a miss are an epoch, too; DS_POLICY_NONE: never
  * @staged: slots that belong to staging, but for pinned ones, who would leave it no room
  * @kept: those that belong to main, likewise
@@ -127,8 +127,6 @@ struct ds_policy_slot {
  * @filled: which lists of main are not empty, by bit
  * @ghost: keys that left
  * @shadow: the contest of the rules
- * @early: a contest of half the size, in the ghost's memory; NULL when all slots were used,
- *	or if there is no room for it
  * @recency: what the whole cache says about one of them
  * @sampled: keys whose hash is below are in its sample; 0: none ever
  * @in_sample: slots whose keys were when they came
@@ -149,7 +147,6 @@ struct ds_policy {
 	u32 epoch;
 	u32 epochs_of_runs;
 	u32 misses;
-	u64 lately;
 	u32 run;
 	u32 staged;
 	u32 kept;
@@ -169,7 +166,6 @@ struct ds_policy {
 	u32 filled;
 	struct ds_ghost ghost;
 	struct ds_shadow shadow;
-	struct ds_shadow *early;
 	struct ds_recency recency;
 	u32 sampled;
 	u32 in_sample;

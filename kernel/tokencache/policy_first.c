@@ -5,67 +5,75 @@
 #include "policy_first.h"
 
 #define DS_FIRST_LOOK	4096u	/* slots, at most */
-#define DS_FIRST_FITS	8	/* noted hits lately, in sizes of a miniature */
 
 /**
- * struct ds_first_uses - how often tokens were used while L1 filled
- * @seen: slots that were looked at
- * @never: of these were not used again
- * @once: were used again once
+ * struct ds_first - what was seen of tokens
+ * @seen: so many
+ * @once: of these were never used again
+ * @soon: were, the last time one or two epochs after they came, and then no more
+ * @later: were, the last time in a later epoch than they came in, however much later
  */
-struct ds_first_uses {
+struct ds_first {
 	u32 seen;
-	u32 never;
 	u32 once;
+	u32 soon;
+	u32 later;
 };
 
-static void ds_first_count(const struct ds_policy *p, struct ds_first_uses *u)
+/* The slots were taken one after the other, one for each miss. */
+static u32 ds_first_came(const struct ds_policy *p, u32 slot)
 {
-	u32 uses, place = 0;
+	return (slot + 1) / (p->capacity / DS_POLICY_EPOCHS_PER_CAPACITY);
+}
 
-	memset(u, 0, sizeof(*u));
-	for (; u->seen < min(p->capacity, DS_FIRST_LOOK); u->seen++) {
-		/* By the golden ratio: equal steps may be those of a load. */
-		place += 0x9e3779b9;
-		uses = READ_ONCE(p->slots[(u64)place * p->capacity >> 32].heat) & DS_POLICY_USES;
-		u->never += uses == 0;
-		u->once += uses == 1;
+static void ds_first_see(const struct ds_policy *p, u32 slot, struct ds_first *f)
+{
+	u32 heat = READ_ONCE(p->slots[slot].heat), after;
+
+	f->seen++;
+	if (!(heat & DS_POLICY_USES)) {
+		f->once++;
+		return;
 	}
+	after = ds_epochs_since(ds_first_came(p, slot), heat >> 3);
+	f->soon += after == 1 || after == 2;
+	f->later += after >= 1;
+}
+
+/* Tokens are used for a while only: there is no use in who was used often. */
+static bool ds_first_pass_by(const struct ds_first *f)
+{
+	return f->soon * 5 >= f->seen;
+}
+
+/* A loop, or a set of which L1 holds a small part, which should stay the same part. */
+static bool ds_first_is_large(const struct ds_first *f)
+{
+	return f->once * 10 >= f->seen * 9;
 }
 
 /*
- * Where each token is as likely to be used as it ever was, few were used exactly twice: with
- * Zipf's law for whatever exponent an eighth of all at most, if there is no end of tokens (Karlin,
- * "Central limit theorems for certain infinite urn schemes", 1967), and hardly a fifth if there is.
- * More have a short life.
+ * Uses do not come in bursts: whoever is used often is at any time, and whoever is not need not
+ * wait long for a second use. If few are used again, that it is just these may be chance.
  */
-static bool ds_first_pass_by(const struct ds_first_uses *u)
+static bool ds_first_is_steady(const struct ds_first *f)
 {
-	return u->once * 9 >= u->seen * 2;
-}
-
-/* Who misses now, though nearly all was there, is of another working set. */
-static bool ds_first_fitted(const struct ds_policy *p)
-{
-	return p->lately >= DS_FIRST_FITS * (u32)p->shadow.size;
-}
-
-/* Of what is used in a loop, or seldom, it is best to keep a part. */
-static bool ds_first_is_large(const struct ds_first_uses *u)
-{
-	return u->never * 10 >= u->seen * 9;
+	return f->later * 5 >= (f->seen - f->once) * 4 + f->seen / 12;
 }
 
 enum ds_rule ds_policy_first_rule(const struct ds_policy *p)
 {
-	struct ds_first_uses uses;
+	struct ds_first first = { 0 };
+	u32 place = 0;
 
-	ds_first_count(p, &uses);
-	if (ds_first_pass_by(&uses) || ds_first_fitted(p))
+	while (first.seen < min(p->capacity, DS_FIRST_LOOK)) {
+		/* By the golden ratio: equal steps may be those of a load. */
+		place += 0x9e3779b9;
+		ds_first_see(p, (u32)((u64)place * p->capacity >> 32), &first);
+	}
+	if (ds_first_pass_by(&first))
 		return DS_RULE_LRU;
-	if (ds_first_is_large(&uses))
+	if (ds_first_is_large(&first))
 		return DS_RULE_LIRS;
-	if (p->rule == DS_RULE_S3FIFO && p->early && ds_shadow_is_skewed(p->early))
-		return DS_RULE_S3FIFO_SHORT;
-	return (enum ds_rule)p->rule;
+	return ds_first_is_steady(&first) ? DS_RULE_S3FIFO_SHORT : DS_RULE_S3FIFO;
 }

@@ -18,7 +18,6 @@
 #define DS_SHADOW_YOUNG		16	/* judgements */
 #define DS_SHADOW_TRUST		25ull
 #define DS_SHADOW_AGREES	5u	/* accesses */
-#define DS_SHADOW_SKEW		11u	/* 64ths of an access, for each entry */
 #define DS_SHADOW_SETTLED	2	/* judgements, before which a change does not show */
 #define DS_SHADOW_CHANGES	4	/* that count */
 #define DS_SHADOW_STEADY	64	/* judgements, after which one is forgotten */
@@ -508,14 +507,6 @@ enum ds_rule ds_shadow_access(struct ds_shadow *s, u32 print, enum ds_rule rule,
 	return ds_shadow_next(s, rule);
 }
 
-enum ds_rule ds_shadow_foresee(struct ds_shadow *s, u32 print, enum ds_rule rule)
-{
-	bool hits[DS_RULES];
-
-	ds_shadow_play(s, print, hits);
-	return ds_shadow_next(s, rule);
-}
-
 void ds_shadow_begin(struct ds_shadow *s)
 {
 	s->changes = 0;
@@ -529,11 +520,6 @@ bool ds_shadow_agrees(const struct ds_shadow *s, enum ds_rule in_use, enum ds_ru
 	u32 lead = max(DS_SHADOW_AGREES, s->size / 8u) * DS_SHADOW_ONE;
 
 	return s->hits[rule] >= s->hits[in_use] + lead;
-}
-
-bool ds_shadow_is_skewed(const struct ds_shadow *s)
-{
-	return s->hits[DS_RULE_S3FIFO_SHORT] >= s->hits[DS_RULE_FIFO] + s->size * DS_SHADOW_SKEW;
 }
 
 void ds_shadow_set_guests(struct ds_shadow *s, u32 share)

@@ -160,26 +160,11 @@ static inline u16 ds_shadow_print(u64 hash)
  */
 enum ds_rule ds_shadow_access(struct ds_shadow *s, u32 print, enum ds_rule rule, bool hit);
 
-/**
- * ds_shadow_foresee - the same for miniatures of a smaller cache than the one that asks
- * @s: the miniatures
- * @print: of the key
- * @rule: in use
- *
- * What the cache itself did has nothing to say here.
- *
- * Return: the rule to use
- */
-enum ds_rule ds_shadow_foresee(struct ds_shadow *s, u32 print, enum ds_rule rule);
-
 /* From here on it is asked; which rules were in use, and how they did, was not its choice. */
 void ds_shadow_begin(struct ds_shadow *s);
 
 /* Whether a rule's miniature leads the one of the rule in use, perhaps by chance. */
 bool ds_shadow_agrees(const struct ds_shadow *s, enum ds_rule in_use, enum ds_rule rule);
-
-/* Whether S3FIFO with a very short queue does far better than FIFO. */
-bool ds_shadow_is_skewed(const struct ds_shadow *s);
 
 /* LIRS does not keep so many of DS_SHADOW_SHARE_ONE, at most DS_SHADOW_SHARE_MAX. */
 void ds_shadow_set_guests(struct ds_shadow *s, u32 share);

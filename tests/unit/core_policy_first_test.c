@@ -1,143 +1,136 @@
 // SPDX-License-Identifier: Apache-2.0
-/* L1's policy: the rule that it begins with, by what was used while it filled. */
+/* L1's policy: the rule that it begins with, by when tokens were used again while it filled. */
 #include "core_policy.h"
 
-#define CAPACITY 1024
+#define CAPACITY 1200
 #define KEYS (4 * CAPACITY)
 
-/* One of ten keys, from the first on, is used @often more, and @once of a thousand slots once more. */
-static void fill(u32 capacity, u32 once, u32 often)
+/* Of a thousand keys so many are used once more: at once, after 1.5 epochs, after 3.5 epochs. */
+struct load {
+	u32 at_once;
+	u32 soon;
+	u32 late;
+};
+
+static void again(u32 capacity, s64 key, u32 from, u32 share)
 {
-	u32 key, n;
+	/* In no order. */
+	u32 n = (u32)((u64)key * 7919 % 1000);
+
+	if (key < 0 || n < from || n >= from + share)
+		return;
+	assert_true(use((u32)key));
+	assert_true(ds_policy_fills(&policy) || key < capacity);
+}
+
+static void fill(u32 capacity, const struct load *l)
+{
+	u32 key;
 
 	start(capacity, DS_POLICY_DEFAULT, capacity);
 	for (key = 0; key < capacity; key++) {
-		assert_int_equal(policy.fresh, key);
+		again(capacity, (s64)key - capacity * 15 / 60, l->at_once, l->soon);
+		again(capacity, (s64)key - capacity * 35 / 60, l->at_once + l->soon, l->late);
+		assert_int_equal(policy.rule, DS_RULE_S3FIFO);
 		assert_false(use(key));
-		if ((key + 1) * once / 1000 > key * once / 1000)
-			assert_true(use(key));
-		else if (key % 10 == 0)
-			for (n = 0; n < often; n++)
-				assert_true(use(key));
+		if (key + 1 < capacity)
+			again(capacity, key, 0, l->at_once);
 	}
-	assert_int_equal(policy.fresh, capacity);
-	assert_null(policy.early);
+	assert_false(ds_policy_fills(&policy));
 }
 
-static void assert_first(enum ds_rule rule)
+static void assert_first(u32 capacity, struct load l, enum ds_rule rule)
 {
+	fill(capacity, &l);
 	assert_int_equal(policy.rule, rule);
 	stop();
 }
 
-/* Of a skew that stays fewer are used just once more. */
-static void short_lives(void **state)
+/* Three quarters of all can have been used again so soon: 0.18 and 0.225 of the slots. */
+static void pass_by(void **state)
 {
 	(void)state;
-	fill(CAPACITY, 240, 0);
-	assert_first(DS_RULE_LRU);
-	fill(CAPACITY, 240, 3);
-	assert_first(DS_RULE_LRU);
-	fill(CAPACITY, 210, 0);
-	assert_first(DS_RULE_S3FIFO);
-	fill(CAPACITY, 210, 3);
-	assert_first(DS_RULE_S3FIFO);
+	assert_first(CAPACITY, (struct load){ .soon = 300, .at_once = 300 }, DS_RULE_LRU);
+	assert_first(CAPACITY, (struct load){ .soon = 240, .at_once = 300 }, DS_RULE_S3FIFO);
+	assert_first(CAPACITY, (struct load){ .at_once = 600 }, DS_RULE_S3FIFO);
 }
 
 /* A loop that is longer, or next to nothing that is used again. */
 static void hardly_used_again(void **state)
 {
 	(void)state;
-	fill(CAPACITY, 0, 0);
-	assert_first(DS_RULE_LIRS);
-	fill(CAPACITY, 90, 0);
-	assert_first(DS_RULE_LIRS);
-	fill(CAPACITY, 110, 0);
-	assert_first(DS_RULE_S3FIFO);
+	assert_first(CAPACITY, (struct load){ 0 }, DS_RULE_LIRS);
+	assert_first(CAPACITY, (struct load){ .at_once = 90 }, DS_RULE_LIRS);
+	assert_first(CAPACITY, (struct load){ .at_once = 110 }, DS_RULE_S3FIFO);
 }
 
-/* In a large L1 not all slots are looked at, and which ones are is no pattern of its beginning. */
+/* Five twelfths of all can have been used again so late. */
+static void at_any_time(void **state)
+{
+	(void)state;
+	assert_first(CAPACITY, (struct load){ .late = 400 }, DS_RULE_S3FIFO_SHORT);
+	assert_first(CAPACITY, (struct load){ .late = 400, .soon = 100, .at_once = 30 },
+		     DS_RULE_S3FIFO_SHORT);
+	assert_first(CAPACITY, (struct load){ .late = 400, .soon = 100, .at_once = 80 },
+		     DS_RULE_S3FIFO);
+	/* Few are used again: whatever these do. */
+	assert_first(CAPACITY, (struct load){ .late = 250, .at_once = 14 }, DS_RULE_S3FIFO);
+}
+
+/* Not all slots are looked at, and which ones are is no pattern of the load. */
 static void large(void **state)
 {
+	u32 capacity = 40 * CAPACITY;
+
 	(void)state;
-	fill(40 * CAPACITY, 240, 0);
-	assert_first(DS_RULE_LRU);
-	fill(40 * CAPACITY, 0, 0);
-	assert_first(DS_RULE_LIRS);
-	fill(40 * CAPACITY, 150, 0);
-	assert_first(DS_RULE_S3FIFO);
+	assert_first(capacity, (struct load){ .soon = 300, .at_once = 300 }, DS_RULE_LRU);
+	assert_first(capacity, (struct load){ .soon = 240, .at_once = 300 }, DS_RULE_S3FIFO);
+	assert_first(capacity, (struct load){ .at_once = 90 }, DS_RULE_LIRS);
+	assert_first(capacity, (struct load){ .late = 400 }, DS_RULE_S3FIFO_SHORT);
 }
 
-/* A working set of 960, @hits uses of it for each of the others, who come when it has been learned. */
-static void fit_and_leave(u32 hits)
+/* Each size has its own remainder of an epoch's length. */
+static void each_size(void **state)
 {
-	u32 key, n;
+	u32 capacity;
 
-	start(CAPACITY, DS_POLICY_DEFAULT, KEYS);
-	policy.early = NULL;
-	for (n = 0; n < 3; n++)
-		for (key = 0; key < 960; key++)
-			use(key);
-	for (; key < CAPACITY; key++) {
-		for (n = 0; n < hits; n++)
-			use(random_below(960));
-		use(key);
+	(void)state;
+	for (capacity = DS_POLICY_CAPACITY_MIN; capacity < 600; capacity++) {
+		assert_first(capacity, (struct load){ 0 }, DS_RULE_LIRS);
+		assert_first(capacity, (struct load){ .at_once = 1000 }, DS_RULE_S3FIFO);
 	}
 }
 
-/* Then another working set comes, and nobody knows it. */
-static void all_fitted(void **state)
-{
-	(void)state;
-	fit_and_leave(400);
-	assert_first(DS_RULE_LRU);
-	fit_and_leave(10);
-	assert_first(DS_RULE_S3FIFO);
-}
-
-/* Hits of long ago say nothing of now. */
-static void fitted_once(void **state)
+/* Whatever the contest and the whole cache say, there is no other rule before somebody leaves. */
+static void not_before_it_is_full(void **state)
 {
 	u32 key, n;
 
 	(void)state;
 	start(CAPACITY, DS_POLICY_DEFAULT, KEYS);
-	policy.early = NULL;
-	for (n = 0; n < 100; n++)
-		for (key = 0; key < 300; key++)
-			use(key);
-	assert_true(policy.lately + policy.hits_head - policy.hits_tail > 8u * policy.shadow.size);
-	for (; key < CAPACITY; key++)
+	for (key = 0; key < CAPACITY - 1; key++) {
 		use(key);
-	assert_first(DS_RULE_S3FIFO);
-}
-
-/* A few that are always used, and many that are used once: what comes should not stay long. */
-static void skewed(void **state)
-{
-	u32 key, n;
-
-	(void)state;
-	start(CAPACITY, DS_POLICY_DEFAULT, KEYS);
-	assert_non_null(policy.early);
-	for (key = 0; key < CAPACITY; key++) {
-		use(key);
-		for (n = 0; n < 2 && key > 200; n++)
-			use(zipf(200));
+		for (n = 0; n < 20; n++)
+			use(random_below(key + 1));
+		policy.recency.gain = 1000 * DS_RECENCY_ONE;
+		policy.shadow.hits[DS_RULE_LRU] = policy.shadow.hits[DS_RULE_S3FIFO] + (1u << 20);
+		assert_int_equal(policy.rule, DS_RULE_S3FIFO);
 	}
-	assert_null(policy.early);
-	assert_first(DS_RULE_S3FIFO_SHORT);
+	use(key);
+	assert_int_not_equal(policy.rule, DS_RULE_S3FIFO);
+	assert_int_equal(policy.shadow.changes, 0);
+	stop();
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(short_lives),
+		TEST(pass_by),
 		TEST(hardly_used_again),
+		TEST(at_any_time),
 		TEST(large),
-		TEST(all_fitted),
-		TEST(fitted_once),
-		TEST(skewed),
+		TEST(each_size),
+		TEST(not_before_it_is_full),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

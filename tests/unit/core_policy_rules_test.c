@@ -19,34 +19,6 @@ static void older_than_all_epochs(void **state)
 	stop();
 }
 
-/*
- * A loop that L1 has room for, and half of it has not, while others fill what is left. So, when the
- * first one has to leave, the rule is one that keeps loops, and the ghost has all of its memory.
- */
-static void the_first_to_leave(void **state)
-{
-	u32 i, u, n = 0, capacity = 512, loop = 320, room;
-
-	(void)state;
-	start(capacity, DS_POLICY_DEFAULT, capacity);
-	room = ds_ghost_room(&policy.ghost);
-	for (i = 0; i < loop; i++)
-		use(i);
-	assert_int_equal(policy.rule, DS_RULE_S3FIFO);
-	for (; i < capacity; i++) {
-		assert_non_null(policy.early);
-		assert_false(use(i));
-		for (u = 0; u < 40; u++)
-			assert_true(use(n++ % loop));
-	}
-	assert_null(policy.early);
-	assert_int_equal(policy.rule, DS_RULE_LIRS);
-	assert_true(ds_ghost_room(&policy.ghost) > room);
-	for (i = 0; i < ds_ghost_room(&policy.ghost); i++)
-		assert_int_equal(policy.ghost.entries[i], 0);
-	stop();
-}
-
 /* The one that this use drove out, or DS_POLICY_NONE. */
 static u32 victim_of(u32 key)
 {
@@ -342,7 +314,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(older_than_all_epochs),
-		TEST(the_first_to_leave),
 		TEST(fifo_evicts_who_came_first),
 		TEST(lru_evicts_who_was_not_used),
 		TEST(twice_evicts_who_was_used),

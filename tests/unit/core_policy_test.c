@@ -96,36 +96,6 @@ static void ghost_remembers_when(void **state)
 	ds_ghost_destroy(&g);
 }
 
-static void ghost_lends_its_memory(void **state)
-{
-	struct ds_ghost g;
-	u32 key, found = 0;
-	u8 *lent;
-	u64 i, bytes;
-
-	(void)state;
-	assert_int_equal(ds_ghost_init(&g, 1024), 0);
-	bytes = ds_ghost_bytes(&g);
-	lent = ds_ghost_lend(&g, 1001);
-	assert_int_equal(ds_ghost_room(&g), 1024 - 63 * DS_GHOST_WAYS);
-	assert_int_equal(ds_ghost_bytes(&g), bytes);
-	for (i = 0; i < 1001; i++)
-		assert_int_equal(lent[i], 0);
-	memset(lent, 0xff, 1001);
-	for (key = 0; key < 4096; key++)
-		assert_int_equal(ds_ghost_take(&g, ds_policy_hash(key), 20), DS_GHOST_NONE);
-	ds_ghost_take_back(&g);
-	assert_int_equal(ds_ghost_room(&g), 1024);
-	for (i = 0; i < 1024; i++)
-		assert_int_equal(ds_ghost_age_at(&g, (u32)i, 20), DS_GHOST_NONE);
-	for (key = 0; key < 512; key++)
-		ds_ghost_put(&g, ds_policy_hash(key), 20, 20);
-	for (key = 0; key < 512; key++)
-		found += ds_ghost_take(&g, ds_policy_hash(key), 20) == 0;
-	assert_in_range(found, 480, 512);
-	ds_ghost_destroy(&g);
-}
-
 /* Of a full bucket, the one that was used longest ago. */
 static void ghost_forgets_the_oldest(void **state)
 {
@@ -555,7 +525,6 @@ int main(void)
 		TEST(memory_runs_out),
 		TEST(fourteen_bytes_a_slot),
 		TEST(ghost_remembers_when),
-		TEST(ghost_lends_its_memory),
 		TEST(ghost_forgets_the_oldest),
 		TEST(sketch_counts_and_ages),
 		TEST(pinned_stay),

@@ -217,6 +217,7 @@ static void both_have_to_say_so(void **state)
 	for (lead = 4; lead < 6; lead++) {
 		start(CAPACITY, DS_POLICY_DEFAULT, KEYS);
 		policy.sampled = 0;
+		policy.fresh = CAPACITY;	/* no rule is chosen before */
 		policy.recency.gain = 1000 * ONE;
 		policy.shadow.hits[DS_RULE_LRU] = lead * ONE;
 		ds_policy_next_epoch(&policy);
