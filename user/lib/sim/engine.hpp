@@ -120,10 +120,12 @@ private:
     static constexpr uint32_t host_event = none - 1, timeout_event = none - 2,
                               tick_event = none - 3;
 
+    /// What is left to do with the token when a waiter is served.
+    enum class Left : uint8_t { use, write, nothing };
     struct Waiter {
         Ask ask;
         uint32_t next;
-        bool used;
+        Left left;
     };
     /// Tokens on their way, as the core moves them together: each comes to the slot that the one
     /// before it leaves. The last one was asked for, or is idle.
@@ -145,11 +147,12 @@ private:
     void begin(Request request, uint32_t place, uint64_t now);
     void access(const Ask &ask, uint64_t now);
     unsigned touch(uint32_t token, bool write);
+    unsigned reach(uint32_t token, bool write);
     [[noreturn]] static void refuse_token(int rc);
     unsigned tier_of(uint32_t token);
     void serve(const Ask &ask, unsigned tier, uint64_t now);
     void served(const Ask &ask, uint64_t done);
-    void wait(const Ask &ask, uint32_t change, bool used = false);
+    void wait(const Ask &ask, uint32_t change, Left left);
     uint32_t token_of(uint32_t object) {
         uint32_t token = tokens_[object];
         return token ? token : make_token(object);

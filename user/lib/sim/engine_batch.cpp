@@ -83,9 +83,9 @@ void Batch::serve(const Ask &ask, uint32_t token, uint64_t now) {
     if (!ask.write)
         engine_.serve(ask, 1, now);
     else if (engine_.cache_->table.blocking && change != Engine::none)
-        engine_.wait(ask, change);
+        engine_.wait(ask, change, Engine::Left::write);
     else
-        engine_.serve(ask, engine_.touch(token, true), now);
+        engine_.serve(ask, engine_.reach(token, true), now);
 }
 
 void Batch::flush(uint64_t now) {
@@ -105,7 +105,7 @@ void Batch::revoked(uint32_t token, uint64_t now) {
     }
     for (Waiter *w : std::views::reverse(waiters)) {
         engine_.result_.waits++;
-        engine_.serve(w->ask, engine_.touch(token, w->ask.write), now);
+        engine_.serve(w->ask, engine_.reach(token, w->ask.write), now);
         free_waiters_.push_back(w);
     }
 }
@@ -167,25 +167,27 @@ void Batch::arrived(const Ask &ask) {
     uint32_t change = engine_.change_of(token);
 
     if (change != Engine::none) {
-        engine_.wait(ask, change);
+        engine_.wait(ask, change, Engine::Left::write);
         return;
     }
     engine_.result_.waits++;
-    unsigned tier = engine_.touch(token, ask.write);
+    unsigned tier = engine_.reach(token, ask.write);
     if (ask.write)
         engine_.serve(ask, tier, now_);
     else
         engine_.served(ask, fetched_);
 }
 
+// As in the module a use counts now, where the token is, and a miss when the token is installed.
+// When it is served it does not count again.
 void Engine::access_batched(const Ask &ask, uint32_t token, uint64_t now) {
     u64 word = 0;
 
     ds_token_find(&cache_->table, token, &word);
-    unsigned tier = ds_word_tier(word);
+    unsigned tier = touch(token, false);
     result_.found[tier]++;
     if (!can_rise(token, tier) || ds_word_is_moving(word) || !batch_->add(ask, token, now))
-        serve(ask, touch(token, ask.write), now);
+        serve(ask, reach(token, ask.write), now);
     flush_if_due(now);
 }
 

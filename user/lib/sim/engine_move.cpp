@@ -259,7 +259,11 @@ void Engine::wake(uint32_t waiters, uint64_t now) {
         waiters_[first].next = free_waiter_;
         free_waiter_ = std::exchange(first, waiter.next);
         uint32_t token = tokens_[waiter.ask.object];
-        serve(waiter.ask, waiter.used ? tier_of(token) : touch(token, waiter.ask.write), now);
+        bool write = waiter.ask.write;
+        unsigned tier = waiter.left == Left::use
+                            ? touch(token, write)
+                            : reach(token, write && waiter.left == Left::write);
+        serve(waiter.ask, tier, now);
     }
 }
 
