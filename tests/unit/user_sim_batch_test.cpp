@@ -39,6 +39,15 @@ void a_batch_needs_few_operations(void **) {
                 pages, alone, together);
             assert_true(alone >= 8 * together);
             assert_true(batched.times.p50() <= 10'000);
+            // What neighbours drive out goes together, too.
+            options.parameters.erase("L2_PAGE_PREFETCH_SIZE");
+            options.parameters.erase("PREFETCH_TIMER_NS");
+            batched = run(trace, options);
+            assert_conserved(trace, batched);
+            assert_true(batched.prefetched_used > 1000);
+            together = batched.pcie.operations + batched.cxl.operations;
+            print_message("# with neighbours %lu\n", together);
+            assert_true(alone >= 8 * together);
         }
 }
 
@@ -248,6 +257,33 @@ void what_waits_is_written(void **) {
         }
 }
 
+// Objects end while their tokens are at hand, and wait for others to be moved.
+void lives_that_end_at_hand(void **) {
+    Trace trace;
+    Random random(seed);
+    trace.uniques = 400;
+    for (uint32_t burst = 0; burst < 4000; burst++)
+        for (uint32_t i = 0, first = uint32_t(random.below(380, 1, burst)); i < 20; i++) {
+            trace.requests.emplace_back(first + i, i % 3 ? Operation::read : Operation::write);
+            if (random.below(4, 2, burst * 20 + i) == 0)
+                trace.requests.emplace_back(first + i / 2, Operation::free);
+        }
+    for (Mode mode : {Mode::optimistic, Mode::blocking})
+        for (uint64_t batch : {1, 8, 64})
+            for (uint64_t timer : {0, 5000, 100'000}) {
+                RunOptions options = simple();
+                options.mode = mode;
+                options.l1 = 32;
+                options.l2 = 1;
+                options.rate = 10;
+                options.set("PREFETCH_BATCH_THRESHOLD", batch);
+                options.set("PREFETCH_TIMER_NS", timer);
+                RunResult r = run(trace, options);
+                assert_conserved(trace, r);
+                assert_true(r.prefetched_used > 1000);
+            }
+}
+
 // ---- A queue that is full
 
 RunOptions with_queue(uint64_t queue, uint64_t drop) {
@@ -339,6 +375,7 @@ int main() {
         cmocka_unit_test(who_waits_is_no_hit),
         cmocka_unit_test(who_joins_a_miss_counts_once),
         cmocka_unit_test(what_waits_is_written),
+        cmocka_unit_test(lives_that_end_at_hand),
         cmocka_unit_test(a_full_queue_is_passed_by),
         cmocka_unit_test(a_small_queue_is_due_sooner),
         cmocka_unit_test(who_has_no_room_is_told_or_dropped),

@@ -67,7 +67,7 @@ public:
     /// An access that missed. False if it has to see for itself.
     bool add(const Ask &ask, uint32_t token, uint64_t now);
     /// In ns, 0 for now, DS_BATCH_NEVER.
-    uint64_t due(uint64_t now) { return ds_batch_due(&held_.batch, now); }
+    uint64_t due(uint64_t now);
     void flush(uint64_t now);
     /// The token ends now: who waits for it came before that, and is served where it is.
     void revoked(uint32_t token, uint64_t now);
@@ -85,6 +85,7 @@ private:
     int fetch(uint32_t page, std::span<ds_batch_item> items);
     int install(const ds_batch_item &item);
     void told(Waiter &waiter);
+    void go_on(uint32_t change);
     void arrived(const Ask &ask);
     void serve(const Ask &ask, uint32_t token, uint64_t now);
     Waiter *&last_of(uint32_t token);
@@ -104,7 +105,9 @@ private:
     std::vector<Waiter *> last_;  // of those who wait for a token, by its index
     std::vector<Waiter *> told_;  // of one token, of which not all have been told
     uint64_t now_ = 0;
-    uint64_t fetched_ = 0;  // when what was fetched last is at hand
+    uint64_t fetched_ = 0;           // when what was fetched last is at hand
+    std::vector<uint32_t> put_off_;  // changes that go on with the next flush
+    uint64_t put_off_since_ = 0;     // of the first
     bool flushing_ = false;
     std::set<std::array<uint32_t, 3>> left_;  // in this flush: from, to and page
 };
@@ -170,6 +173,7 @@ private:
     bool promote(uint32_t token, uint64_t now);
     uint32_t begin_change(uint32_t token);
     uint32_t demote_idle(uint64_t now);
+    static bool drives_out(const Change &change);
     uint64_t send_away(const Change &change, uint64_t now);
     static bool is_copied(const ds_cache_move &move);
     uint64_t copied(const ds_cache_move &move, uint64_t now);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Misses that are fetched together: what the core's batch asks of its owner. A DMA operation is
 // under way from the moment of the flush, and what it brings is installed and served when it ends.
+#include <algorithm>
 #include <cerrno>
 #include <new>
 #include <ranges>
@@ -88,10 +89,25 @@ void Batch::serve(const Ask &ask, uint32_t token, uint64_t now) {
         engine_.serve(ask, engine_.reach(token, true), now);
 }
 
+// What was put off is flushed like what waits: when there is enough of it, or after some time.
+uint64_t Batch::due(uint64_t now) {
+    const u64 *params = held_.batch.params;
+    uint64_t due = ds_batch_due(&held_.batch, now);
+    uint64_t end = put_off_since_ + params[DS_PREFETCH_TIMER_NS];
+
+    if (put_off_.empty())
+        return due;
+    if (put_off_.size() >= params[DS_PREFETCH_BATCH_THRESHOLD] || now >= end)
+        return 0;
+    return std::min(due, end - now);
+}
+
 void Batch::flush(uint64_t now) {
     now_ = fetched_ = now;
     left_.clear();
     flushing_ = true;
+    for (uint32_t change : std::exchange(put_off_, {}))
+        go_on(change);
     ds_batch_flush(&held_.batch, now);
     flushing_ = false;
 }
@@ -144,8 +160,22 @@ int Batch::install(const ds_batch_item &item) {
         return -EPERM;
     engine.start(number, item.since);
     engine.changes_[number].fetched = fetched_;
-    engine.copy_at(engine.send_away(engine.changes_[number], now_), number, now_);
+    if (flushing_ || !Engine::drives_out(engine.changes_[number])) {
+        go_on(number);
+        return 0;
+    }
+    // It was at hand. Who leaves for it goes with others, and not by an operation of his own.
+    if (put_off_.empty())
+        put_off_since_ = now_;
+    put_off_.push_back(number);
     return 0;
+}
+
+void Batch::go_on(uint32_t change) {
+    if (engine_.changes_[change].over)
+        engine_.free_changes_.push_back(change);
+    else
+        engine_.copy_at(engine_.send_away(engine_.changes_[change], now_), change, now_);
 }
 
 // Who came last is told first, but they are served in the order in which they came.

@@ -89,6 +89,11 @@ uint32_t Engine::demote_idle(uint64_t now) {
     return demoted;
 }
 
+// Is anybody but the last one copied?
+bool Engine::drives_out(const Change &change) {
+    return std::ranges::any_of(moves_of(change.moves).first(change.moves.count - 1), is_copied);
+}
+
 // All but the last one are copied. Returns when they are.
 uint64_t Engine::send_away(const Change &change, uint64_t now) {
     uint64_t until = now;
