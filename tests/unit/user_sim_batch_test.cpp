@@ -39,6 +39,15 @@ void a_batch_needs_few_operations(void **) {
                 pages, alone, together);
             assert_true(alone >= 8 * together);
             assert_true(batched.times.p50() <= 10'000);
+            // What neighbours drive out goes together, too.
+            options.parameters.erase("L2_PAGE_PREFETCH_SIZE");
+            options.parameters.erase("PREFETCH_TIMER_NS");
+            batched = run(trace, options);
+            assert_conserved(trace, batched);
+            assert_true(batched.prefetched_used > 1000);
+            together = batched.pcie.operations + batched.cxl.operations;
+            print_message("# with neighbours %lu\n", together);
+            assert_true(alone >= 8 * together);
         }
 }
 
@@ -150,6 +159,131 @@ void lives_that_end_in_a_batch(void **) {
         }
 }
 
+// ---- What the policy is told
+
+// Of one miss at a time it hears the same as if each were fetched by itself: so the same tokens
+// are in each tier, if none leaves because time has passed.
+void a_batch_of_one_is_as_any_miss(void **) {
+    for (auto [policy, pages] : {std::pair("default", 0), {"literal-001", 0}, {"literal-001", 1}})
+        for (Mode mode : {Mode::optimistic, Mode::blocking})
+            for (double writes : {0.0, 0.5}) {
+                Trace trace = zipf(1500, 30'000, writes);
+                RunOptions options = simple();
+                options.policy = policy;
+                options.mode = mode;
+                options.l1 = 64;
+                options.l2 = pages;
+                options.rate = 0.1;
+                if (options.policy == "literal-001") {
+                    options.set("PROMOTE_TO_L1_THRESHOLD", 3);
+                    options.set("PROMOTE_TO_L2_THRESHOLD", 2);
+                    options.set("DEMOTE_FROM_L1_IDLE_NS", 1'000'000'000'000);
+                    options.set("DEMOTE_FROM_L2_IDLE_NS", 1'000'000'000'000);
+                }
+                RunResult alone = run(trace, options);
+                options.set("PREFETCH_BATCH_THRESHOLD", 64);
+                for (uint64_t neighbours : {0, 256}) {
+                    options.set("L2_PAGE_PREFETCH_SIZE", neighbours);
+                    RunResult batched = run(trace, options);
+                    assert_conserved(trace, batched);
+                    assert_true(batched.found == alone.found);
+                    assert_true(batched.moved == alone.moved);
+                }
+            }
+}
+
+// None of a loop that is longer than L1 is used again while it is there, be it asked for twice at a
+// time: only a threshold above that of each new token keeps a part of it.
+void who_waits_is_no_hit(void **) {
+    for (Mode mode : {Mode::optimistic, Mode::blocking})
+        for (uint32_t times : {1, 2})
+            for (uint32_t writes : {0, 100})
+                for (uint64_t neighbours : {0, 256}) {
+                    std::vector<uint32_t> ids;
+                    for (uint32_t i = 0; i < 120'000; i++)
+                        ids.push_back(i / times % 600);
+                    RunOptions options;
+                    options.policy = "adaptive-001";
+                    options.mode = mode;
+                    options.writes = writes;
+                    options.l1 = 256;
+                    options.l2 = 0;
+                    options.set("PREFETCH_BATCH_THRESHOLD", 64);
+                    options.set("L2_PAGE_PREFETCH_SIZE", neighbours);
+                    Trace trace = trace_of(ids);
+                    RunResult r = run(trace, options);
+                    assert_conserved(trace, r);
+                    assert_true(r.threshold_changes > 0);
+                    assert_true(r.found[1] > r.accesses / 4);
+                }
+}
+
+// Whoever joins it is a miss, too, and one only.
+void who_joins_a_miss_counts_once(void **) {
+    for (uint32_t writes : {0, 100})
+        for (uint32_t threshold : {1, 2, 3, 4})
+            for (uint32_t uses : {1, 2, 3, 4}) {
+                RunOptions options = simple();
+                options.policy = "literal-001";
+                options.writes = writes;
+                options.set("PREFETCH_BATCH_THRESHOLD", 64);
+                options.set("PROMOTE_TO_L1_THRESHOLD", threshold);
+                Trace trace = trace_of(std::vector<uint32_t>(uses));
+                RunResult r = run(trace, options);
+                assert_conserved(trace, r);
+                assert_int_equal(r.found[3], uses);
+                assert_int_equal(r.waits, uses);
+                assert_int_equal(r.moved[1], uses >= threshold);
+            }
+}
+
+// What leaves L1 differs from its home if it was written to there, else not.
+void what_waits_is_written(void **) {
+    std::vector<uint32_t> ids;
+    for (uint32_t i = 0; i < 20'000; i++)
+        ids.push_back(i % 1000);
+    for (Mode mode : {Mode::optimistic, Mode::blocking})
+        for (uint32_t writes : {0, 100}) {
+            RunOptions options = simple();
+            options.mode = mode;
+            options.writes = writes;
+            options.l1 = 256;
+            options.rate = 10;
+            options.set("PREFETCH_BATCH_THRESHOLD", 64);
+            options.set("L2_PAGE_PREFETCH_SIZE", 0);
+            RunResult r = run(trace_of(ids), options);
+            assert_true(r.moved[3] > 15'000);
+            assert_int_equal(r.copies - r.copied_again, writes ? r.moved[3] : 0);
+        }
+}
+
+// Objects end while their tokens are at hand, and wait for others to be moved.
+void lives_that_end_at_hand(void **) {
+    Trace trace;
+    Random random(seed);
+    trace.uniques = 400;
+    for (uint32_t burst = 0; burst < 4000; burst++)
+        for (uint32_t i = 0, first = uint32_t(random.below(380, 1, burst)); i < 20; i++) {
+            trace.requests.emplace_back(first + i, i % 3 ? Operation::read : Operation::write);
+            if (random.below(4, 2, burst * 20 + i) == 0)
+                trace.requests.emplace_back(first + i / 2, Operation::free);
+        }
+    for (Mode mode : {Mode::optimistic, Mode::blocking})
+        for (uint64_t batch : {1, 8, 64})
+            for (uint64_t timer : {0, 5000, 100'000}) {
+                RunOptions options = simple();
+                options.mode = mode;
+                options.l1 = 32;
+                options.l2 = 1;
+                options.rate = 10;
+                options.set("PREFETCH_BATCH_THRESHOLD", batch);
+                options.set("PREFETCH_TIMER_NS", timer);
+                RunResult r = run(trace, options);
+                assert_conserved(trace, r);
+                assert_true(r.prefetched_used > 1000);
+            }
+}
+
 // ---- A queue that is full
 
 RunOptions with_queue(uint64_t queue, uint64_t drop) {
@@ -237,6 +371,11 @@ int main() {
         cmocka_unit_test(who_waits_for_what_ends_is_served),
         cmocka_unit_test(who_came_first_is_served_first),
         cmocka_unit_test(lives_that_end_in_a_batch),
+        cmocka_unit_test(a_batch_of_one_is_as_any_miss),
+        cmocka_unit_test(who_waits_is_no_hit),
+        cmocka_unit_test(who_joins_a_miss_counts_once),
+        cmocka_unit_test(what_waits_is_written),
+        cmocka_unit_test(lives_that_end_at_hand),
         cmocka_unit_test(a_full_queue_is_passed_by),
         cmocka_unit_test(a_small_queue_is_due_sooner),
         cmocka_unit_test(who_has_no_room_is_told_or_dropped),

@@ -67,7 +67,7 @@ void bad_lines(void **) {
                              "9,1e999",
                              "9,1.2x",
                              "qp_count,read_mpps"}) {
-        auto points = parse_nic_points(good + line + "\n10,1.1\n");
+        auto points = parse_nic_curve(good + line + "\n10,1.1\n");
         if (points.ok())
             fail_msg("'%s' is taken for a point", line);
         assert_int_equal(points.error().code, EINVAL);
@@ -77,7 +77,7 @@ void bad_lines(void **) {
 }
 
 void the_same_qps_twice(void **) {
-    auto points = parse_nic_points(good + "4,1.5\n");
+    auto points = parse_nic_curve(good + "4,1.5\n");
 
     assert_false(points.ok());
     assert_string_equal(points.error().sentence.c_str(),
@@ -86,14 +86,14 @@ void the_same_qps_twice(void **) {
 
 void too_few_points(void **) {
     for (const char *csv : {"", "qp_count,read_mpps\n", "1,1\n2,1\n3,1\n4,1\n5,1\n6,1\n7,1\n"}) {
-        auto points = parse_nic_points(csv);
+        auto points = parse_nic_curve(csv);
         assert_false(points.ok());
         assert_non_null(strstr(points.error().sentence.c_str(), "7 parameters"));
     }
 }
 
 void good_lines(void **) {
-    auto points = parse_nic_points(good).or_throw();
+    auto points = parse_nic_curve(good).or_throw().points;
     assert_int_equal(points.size(), 8);
 
     // Without names, backwards, with CR LF, without an end of the last line. As programs write it,
@@ -103,12 +103,29 @@ void good_lines(void **) {
           "\xef\xbb\xbfQPs, Rate (Mpps)\n16777216, 0.001\n7 ,7\n "
           "6,6\n5,5\n4,4\n3,3\n2,2\n1,1\n\n",
           "\n \r\nqps,mpps\n16777216,0.001\n7,7\n6,6\n\n5,5\n4,4\n3,3\n2,2\n1,1\n\n\t\n"}) {
-        points = parse_nic_points(text).or_throw();
+        points = parse_nic_curve(text).or_throw().points;
         assert_int_equal(points.size(), 8);
         assert_int_equal(points.front().qps, 1);
         assert_true(points[6].mpps == 7);
         assert_int_equal(points.back().qps, most_qps);
         assert_true(points.back().mpps == 0.001);
+    }
+}
+
+// The numbers alone may be those of either column.
+void names_of_the_other_column(void **) {
+    const std::string lines = "1,1\n2,2\n3,3\n4,4\n5,5\n6,6\n7,7\n8,8\n";
+
+    for (auto [names, reversed] : {std::pair("qp_count,read_mpps\n", false),
+                                   {"QPs, Rate (Mpps)\n", false},
+                                   {"a,b\n", false},
+                                   {"", false},
+                                   {"mpps,qps\n", true},
+                                   {"\xef\xbb\xbf\nRate (Mpps), n\r\n", true},
+                                   {"rate,QP count\n", true}}) {
+        NicCurve curve = parse_nic_curve(names + lines).or_throw();
+        assert_int_equal(curve.points.size(), 8);
+        assert_int_equal(!curve.doubt.empty(), reversed);
     }
 }
 
@@ -362,7 +379,7 @@ void the_measured_curve(void **) {
         print_message("skipped: DS_TRACES is no folder with nic_qp_cliff.csv\n");
         skip();
     }
-    auto points = parse_nic_points(csv).or_throw();
+    auto points = parse_nic_curve(csv).or_throw().points;
     assert_int_equal(points.size(), 94);
     NicFit fit = fit_nic(points);
     uint32_t now = knee(fit.model).value(), then = knee(with_tokens(fit.model)).value();
@@ -384,6 +401,7 @@ int main() {
         cmocka_unit_test(the_same_qps_twice),
         cmocka_unit_test(too_few_points),
         cmocka_unit_test(good_lines),
+        cmocka_unit_test(names_of_the_other_column),
         cmocka_unit_test(misses_are_those_of_lru_sets),
         cmocka_unit_test(misses_grow_from_none_to_all),
         cmocka_unit_test(rates_have_their_bounds),

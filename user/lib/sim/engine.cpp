@@ -121,7 +121,7 @@ void Engine::begin_objects() {
         ds_token_find(&cache_->table, token, &word);
         if (ds_word_is_moving(word)) {
             result_.found[ds_word_tier(word)]++;
-            wait(ask, change_of(token));
+            wait(ask, change_of(token), Left::use);
             return;
         }
     }
@@ -132,7 +132,7 @@ void Engine::begin_objects() {
     unsigned tier = touch(token, ask.write);
     result_.found[tier]++;
     if (tier != 1 && promote(token, now) && cache_->table.blocking)
-        wait(ask, change_of(token), true);
+        wait(ask, change_of(token), Left::nothing);
     else
         serve(ask, tier, now);
 }
@@ -235,8 +235,14 @@ unsigned Engine::tier_of(uint32_t token) {
     return ds_word_tier(word);
 }
 
-// @p used: it has used the token, and only waits for what it brings about.
-void Engine::wait(const Ask &ask, uint32_t change, bool used) {
+// Writes, if it is to, to a token that has been used already. Returns the tier in which it is.
+unsigned Engine::reach(uint32_t token, bool write) {
+    if (int rc = write ? ds_token_add_posted(&cache_->table, token, 1) : 0; rc)
+        refuse_token(rc);
+    return tier_of(token);
+}
+
+void Engine::wait(const Ask &ask, uint32_t change, Left left) {
     uint32_t waiter = free_waiter_;
 
     if (waiter == none) {
@@ -245,7 +251,7 @@ void Engine::wait(const Ask &ask, uint32_t change, bool used) {
     } else {
         free_waiter_ = waiters_[waiter].next;
     }
-    waiters_[waiter] = {ask, changes_[change].waiters, used};
+    waiters_[waiter] = {ask, changes_[change].waiters, left};
     changes_[change].waiters = waiter;
     result_.waits++;
 }

@@ -67,7 +67,7 @@ public:
     /// An access that missed. False if it has to see for itself.
     bool add(const Ask &ask, uint32_t token, uint64_t now);
     /// In ns, 0 for now, DS_BATCH_NEVER.
-    uint64_t due(uint64_t now) { return ds_batch_due(&held_.batch, now); }
+    uint64_t due(uint64_t now);
     void flush(uint64_t now);
     /// The token ends now: who waits for it came before that, and is served where it is.
     void revoked(uint32_t token, uint64_t now);
@@ -85,6 +85,7 @@ private:
     int fetch(uint32_t page, std::span<ds_batch_item> items);
     int install(const ds_batch_item &item);
     void told(Waiter &waiter);
+    void go_on(uint32_t change);
     void arrived(const Ask &ask);
     void serve(const Ask &ask, uint32_t token, uint64_t now);
     Waiter *&last_of(uint32_t token);
@@ -104,7 +105,9 @@ private:
     std::vector<Waiter *> last_;  // of those who wait for a token, by its index
     std::vector<Waiter *> told_;  // of one token, of which not all have been told
     uint64_t now_ = 0;
-    uint64_t fetched_ = 0;  // when what was fetched last is at hand
+    uint64_t fetched_ = 0;           // when what was fetched last is at hand
+    std::vector<uint32_t> put_off_;  // changes that go on with the next flush
+    uint64_t put_off_since_ = 0;     // of the first
     bool flushing_ = false;
     std::set<std::array<uint32_t, 3>> left_;  // in this flush: from, to and page
 };
@@ -120,10 +123,12 @@ private:
     static constexpr uint32_t host_event = none - 1, timeout_event = none - 2,
                               tick_event = none - 3;
 
+    /// What is left to do with the token when a waiter is served.
+    enum class Left : uint8_t { use, write, nothing };
     struct Waiter {
         Ask ask;
         uint32_t next;
-        bool used;
+        Left left;
     };
     /// Tokens on their way, as the core moves them together: each comes to the slot that the one
     /// before it leaves. The last one was asked for, or is idle.
@@ -145,11 +150,12 @@ private:
     void begin(Request request, uint32_t place, uint64_t now);
     void access(const Ask &ask, uint64_t now);
     unsigned touch(uint32_t token, bool write);
+    unsigned reach(uint32_t token, bool write);
     [[noreturn]] static void refuse_token(int rc);
     unsigned tier_of(uint32_t token);
     void serve(const Ask &ask, unsigned tier, uint64_t now);
     void served(const Ask &ask, uint64_t done);
-    void wait(const Ask &ask, uint32_t change, bool used = false);
+    void wait(const Ask &ask, uint32_t change, Left left);
     uint32_t token_of(uint32_t object) {
         uint32_t token = tokens_[object];
         return token ? token : make_token(object);
@@ -167,6 +173,7 @@ private:
     bool promote(uint32_t token, uint64_t now);
     uint32_t begin_change(uint32_t token);
     uint32_t demote_idle(uint64_t now);
+    static bool drives_out(const Change &change);
     uint64_t send_away(const Change &change, uint64_t now);
     static bool is_copied(const ds_cache_move &move);
     uint64_t copied(const ds_cache_move &move, uint64_t now);

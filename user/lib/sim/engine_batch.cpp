@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Misses that are fetched together: what the core's batch asks of its owner. A DMA operation is
 // under way from the moment of the flush, and what it brings is installed and served when it ends.
+#include <algorithm>
 #include <cerrno>
 #include <new>
 #include <ranges>
@@ -83,15 +84,30 @@ void Batch::serve(const Ask &ask, uint32_t token, uint64_t now) {
     if (!ask.write)
         engine_.serve(ask, 1, now);
     else if (engine_.cache_->table.blocking && change != Engine::none)
-        engine_.wait(ask, change);
+        engine_.wait(ask, change, Engine::Left::write);
     else
-        engine_.serve(ask, engine_.touch(token, true), now);
+        engine_.serve(ask, engine_.reach(token, true), now);
+}
+
+// What was put off is flushed like what waits: when there is enough of it, or after some time.
+uint64_t Batch::due(uint64_t now) {
+    const u64 *params = held_.batch.params;
+    uint64_t due = ds_batch_due(&held_.batch, now);
+    uint64_t end = put_off_since_ + params[DS_PREFETCH_TIMER_NS];
+
+    if (put_off_.empty())
+        return due;
+    if (put_off_.size() >= params[DS_PREFETCH_BATCH_THRESHOLD] || now >= end)
+        return 0;
+    return std::min(due, end - now);
 }
 
 void Batch::flush(uint64_t now) {
     now_ = fetched_ = now;
     left_.clear();
     flushing_ = true;
+    for (uint32_t change : std::exchange(put_off_, {}))
+        go_on(change);
     ds_batch_flush(&held_.batch, now);
     flushing_ = false;
 }
@@ -105,7 +121,7 @@ void Batch::revoked(uint32_t token, uint64_t now) {
     }
     for (Waiter *w : std::views::reverse(waiters)) {
         engine_.result_.waits++;
-        engine_.serve(w->ask, engine_.touch(token, w->ask.write), now);
+        engine_.serve(w->ask, engine_.reach(token, w->ask.write), now);
         free_waiters_.push_back(w);
     }
 }
@@ -144,8 +160,22 @@ int Batch::install(const ds_batch_item &item) {
         return -EPERM;
     engine.start(number, item.since);
     engine.changes_[number].fetched = fetched_;
-    engine.copy_at(engine.send_away(engine.changes_[number], now_), number, now_);
+    if (flushing_ || !Engine::drives_out(engine.changes_[number])) {
+        go_on(number);
+        return 0;
+    }
+    // It was at hand. Who leaves for it goes with others, and not by an operation of his own.
+    if (put_off_.empty())
+        put_off_since_ = now_;
+    put_off_.push_back(number);
     return 0;
+}
+
+void Batch::go_on(uint32_t change) {
+    if (engine_.changes_[change].over)
+        engine_.free_changes_.push_back(change);
+    else
+        engine_.copy_at(engine_.send_away(engine_.changes_[change], now_), change, now_);
 }
 
 // Who came last is told first, but they are served in the order in which they came.
@@ -167,25 +197,27 @@ void Batch::arrived(const Ask &ask) {
     uint32_t change = engine_.change_of(token);
 
     if (change != Engine::none) {
-        engine_.wait(ask, change);
+        engine_.wait(ask, change, Engine::Left::write);
         return;
     }
     engine_.result_.waits++;
-    unsigned tier = engine_.touch(token, ask.write);
+    unsigned tier = engine_.reach(token, ask.write);
     if (ask.write)
         engine_.serve(ask, tier, now_);
     else
         engine_.served(ask, fetched_);
 }
 
+// As in the module a use counts now, where the token is, and a miss when the token is installed.
+// When it is served it does not count again.
 void Engine::access_batched(const Ask &ask, uint32_t token, uint64_t now) {
     u64 word = 0;
 
     ds_token_find(&cache_->table, token, &word);
-    unsigned tier = ds_word_tier(word);
+    unsigned tier = touch(token, false);
     result_.found[tier]++;
     if (!can_rise(token, tier) || ds_word_is_moving(word) || !batch_->add(ask, token, now))
-        serve(ask, touch(token, ask.write), now);
+        serve(ask, reach(token, ask.write), now);
     flush_if_due(now);
 }
 

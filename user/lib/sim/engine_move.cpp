@@ -89,6 +89,11 @@ uint32_t Engine::demote_idle(uint64_t now) {
     return demoted;
 }
 
+// Is anybody but the last one copied?
+bool Engine::drives_out(const Change &change) {
+    return std::ranges::any_of(moves_of(change.moves).first(change.moves.count - 1), is_copied);
+}
+
 // All but the last one are copied. Returns when they are.
 uint64_t Engine::send_away(const Change &change, uint64_t now) {
     uint64_t until = now;
@@ -259,7 +264,11 @@ void Engine::wake(uint32_t waiters, uint64_t now) {
         waiters_[first].next = free_waiter_;
         free_waiter_ = std::exchange(first, waiter.next);
         uint32_t token = tokens_[waiter.ask.object];
-        serve(waiter.ask, waiter.used ? tier_of(token) : touch(token, waiter.ask.write), now);
+        bool write = waiter.ask.write;
+        unsigned tier = waiter.left == Left::use
+                            ? touch(token, write)
+                            : reach(token, write && waiter.left == Left::write);
+        serve(waiter.ask, tier, now);
     }
 }
 

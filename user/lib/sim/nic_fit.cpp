@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cerrno>
 #include <charconv>
 #include <cmath>
@@ -60,6 +61,13 @@ bool is_header(std::string_view line) {
     return std::ranges::count(line, ',') == 1 && std::ranges::none_of(line, [](unsigned char c) {
                return std::isdigit(c) || std::iscntrl(c);
            });
+}
+
+/// Do two names say that rates come first?
+bool is_reversed(std::string header) {
+    std::ranges::transform(header, header.begin(), [](unsigned char c) { return std::tolower(c); });
+    size_t comma = header.find(',');
+    return header.find("mpps") < comma || header.find("qp", comma) != header.npos;
 }
 
 Error bad(size_t line, const std::string &what) {
@@ -217,10 +225,11 @@ std::vector<NicPart> unseen_of(const NicModel &model, const std::vector<NicPoint
 
 }  // namespace
 
-Result<std::vector<NicPoint>> parse_nic_points(std::string_view csv) {
+Result<NicCurve> parse_nic_curve(std::string_view csv) {
     std::map<uint32_t, std::pair<double, size_t>> seen;
     size_t number = 0;
     bool first = true;
+    NicCurve curve;
 
     if (csv.starts_with(Source::byte_order_mark))
         csv.remove_prefix(Source::byte_order_mark.size());
@@ -229,8 +238,13 @@ Result<std::vector<NicPoint>> parse_nic_points(std::string_view csv) {
         csv.remove_prefix(std::min(line.size() + 1, csv.size()));
         line = trimmed(line);
         number++;
-        if (line.empty() || (std::exchange(first, false) && is_header(line)))
+        if (line.empty())
             continue;
+        if (std::exchange(first, false) && is_header(line)) {
+            if (is_reversed(std::string(line)))
+                curve.doubt = "its first line is '" + std::string(line.substr(0, 40)) + "'";
+            continue;
+        }
         auto point = point_of(line);
         if (!point)
             return bad(number, "is no point: '" + std::string(line.substr(0, 40)) + "'");
@@ -244,10 +258,9 @@ Result<std::vector<NicPoint>> parse_nic_points(std::string_view csv) {
                          std::to_string(parameters) + " parameters",
                      "measure the rate at more numbers of QPs"};
 
-    std::vector<NicPoint> points;
     for (const auto &[qps, value] : seen)
-        points.push_back({qps, value.first});
-    return points;
+        curve.points.push_back({qps, value.first});
+    return curve;
 }
 
 NicFit fit_nic(const std::vector<NicPoint> &points, std::atomic<uint64_t> *progress) {

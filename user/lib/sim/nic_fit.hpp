@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -18,11 +19,16 @@ struct NicPoint {
     double mpps;
 };
 
+struct NicCurve {
+    std::vector<NicPoint> points;  ///< sorted by QPs
+    std::string doubt;             ///< what makes it likely that rates come first, or empty
+};
+
 /// Lines `qps,mpps`, in any order, with or without a line of names first; blank ones are skipped.
 /// -EINVAL with the number of the line for one that is not two numbers, for 0 or more than most_qps
 /// QPs, for a rate that is not above 0, for the same QPs twice; and if there are fewer points than
-/// parameters. Sorted by QPs.
-Result<std::vector<NicPoint>> parse_nic_points(std::string_view csv);
+/// parameters.
+Result<NicCurve> parse_nic_curve(std::string_view csv);
 
 enum class NicPart : uint8_t { link, one_qp, work, contexts, translations };
 

@@ -42,16 +42,18 @@ std::string curve_of(const std::string &path) {
     return text;
 }
 
-std::vector<NicPoint> points_of(const std::string &path) {
-    auto points = ds::sim::parse_nic_points(curve_of(path));
+std::vector<NicPoint> points_of(Call &call, const std::string &path) {
+    auto curve = ds::sim::parse_nic_curve(curve_of(path));
 
     // Not the command line is wrong but the file.
-    if (!points)
+    if (!curve)
         throw from_errno("SIM", EBADMSG,
-                         "cannot fit '" + path + "': " + clause(points.error().sentence),
-                         clause(points.error().remedy))
+                         "cannot fit '" + path + "': " + clause(curve.error().sentence),
+                         clause(curve.error().remedy))
             .with("file", path);
-    return *std::move(points);
+    if (!curve->doubt.empty())
+        call.out.warn("the columns of '" + path + "' may be the other way round: " + curve->doubt);
+    return std::move(curve->points);
 }
 
 std::string_view name_of(ds::sim::Access access) {
@@ -170,7 +172,7 @@ void warn_of_guesses(Call &call, const NicFit &fit, bool falls) {
 Exit sim_calibrate(Call &call) {
     std::string file = call.text("FILE");
     bool csv = wants_csv(call);
-    std::vector<NicPoint> points = points_of(file);
+    std::vector<NicPoint> points = points_of(call, file);
     NicFit fit = fit_of(call, points);
     Knees knees{.measured = ds::sim::measured_knee(points),
                 .model = ds::sim::knee(fit.model),
