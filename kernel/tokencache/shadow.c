@@ -17,7 +17,7 @@
 #define DS_SHADOW_CHANCE_SIEVE	9ull
 #define DS_SHADOW_YOUNG		16	/* judgements */
 #define DS_SHADOW_TRUST		25ull
-#define DS_SHADOW_AGREES	5u	/* accesses */
+#define DS_SHADOW_AGREES	4u	/* accesses */
 #define DS_SHADOW_SETTLED	2	/* judgements, before which a change does not show */
 #define DS_SHADOW_CHANGES	4	/* that count */
 #define DS_SHADOW_STEADY	64	/* judgements, after which one is forgotten */
@@ -517,7 +517,7 @@ void ds_shadow_begin(struct ds_shadow *s)
 
 bool ds_shadow_agrees(const struct ds_shadow *s, enum ds_rule in_use, enum ds_rule rule)
 {
-	u32 lead = max(DS_SHADOW_AGREES, s->size / 8u) * DS_SHADOW_ONE;
+	u32 lead = max(DS_SHADOW_AGREES, s->size / 10u) * DS_SHADOW_ONE;
 
 	return s->hits[rule] >= s->hits[in_use] + lead;
 }

@@ -61,20 +61,31 @@ static void hardly_used_again(void **state)
 	(void)state;
 	assert_first(CAPACITY, (struct load){ 0 }, DS_RULE_LIRS);
 	assert_first(CAPACITY, (struct load){ .at_once = 90 }, DS_RULE_LIRS);
-	assert_first(CAPACITY, (struct load){ .at_once = 110 }, DS_RULE_S3FIFO);
+	assert_first(CAPACITY, (struct load){ .at_once = 110 }, DS_RULE_S3FIFO_SHORT);
 }
 
 /* Five twelfths of all can have been used again so late. */
 static void at_any_time(void **state)
 {
+	struct load load = { .late = 400, .soon = 100 };
+
 	(void)state;
 	assert_first(CAPACITY, (struct load){ .late = 400 }, DS_RULE_S3FIFO_SHORT);
-	assert_first(CAPACITY, (struct load){ .late = 400, .soon = 100, .at_once = 30 },
-		     DS_RULE_S3FIFO_SHORT);
-	assert_first(CAPACITY, (struct load){ .late = 400, .soon = 100, .at_once = 80 },
-		     DS_RULE_S3FIFO);
-	/* Few are used again: whatever these do. */
-	assert_first(CAPACITY, (struct load){ .late = 250, .at_once = 14 }, DS_RULE_S3FIFO);
+	load.at_once = 20;
+	assert_first(CAPACITY, load, DS_RULE_S3FIFO_SHORT);
+	load.at_once = 55;
+	assert_first(CAPACITY, load, DS_RULE_S3FIFO);
+}
+
+/* Each token is used twice in a row, or once, and then no more. */
+static void in_bursts(void **state)
+{
+	(void)state;
+	assert_first(CAPACITY, (struct load){ .at_once = 300 }, DS_RULE_S3FIFO_SHORT);
+	assert_first(CAPACITY, (struct load){ .at_once = 300, .late = 20 }, DS_RULE_S3FIFO_SHORT);
+	assert_first(CAPACITY, (struct load){ .at_once = 300, .late = 40 }, DS_RULE_S3FIFO);
+	assert_first(CAPACITY, (struct load){ .at_once = 480 }, DS_RULE_S3FIFO_SHORT);
+	assert_first(CAPACITY, (struct load){ .at_once = 520 }, DS_RULE_S3FIFO);
 }
 
 /* Not all slots are looked at, and which ones are is no pattern of the load. */
@@ -128,6 +139,7 @@ int main(void)
 		TEST(pass_by),
 		TEST(hardly_used_again),
 		TEST(at_any_time),
+		TEST(in_bursts),
 		TEST(large),
 		TEST(each_size),
 		TEST(not_before_it_is_full),

@@ -228,10 +228,10 @@ static void what_a_miniature_had_too_much(void **state)
 	ds_shadow_destroy(&s);
 }
 
-/* Five accesses, or an eighth of a miniature's entries. */
+/* Four accesses, or a tenth of a miniature's entries. */
 static void who_agrees(void **state)
 {
-	static const u32 sizes[][2] = { { 16, 5 }, { 40, 5 }, { 48, 6 }, { 256, 32 } };
+	static const u32 sizes[][2] = { { 16, 4 }, { 40, 4 }, { 50, 5 }, { 256, 25 } };
 	u32 i;
 
 	(void)state;
