@@ -430,6 +430,49 @@ static void others_wait_too(void **state)
 	stop();
 }
 
+static u32 wait_for_host(struct ds_policy_load *load, u64 *uses)
+{
+	ds_policy_tick(&policy, 1, *uses += policy.base->params.aging_interval, load);
+	ds_policy_tick(&policy, 1, *uses, load);
+	return policy.base->l1.move_cost;
+}
+
+/* Intervals in which few move until little is known of what waits; then some move. */
+static u32 forget(u64 *uses, u32 waits)
+{
+	struct ds_policy_load few = { .blocking = true };
+	struct ds_policy_load some = { .blocking = true, .moves = 16, .waits = waits };
+	u32 intervals = 1;
+
+	while (wait_for_host(&few, uses) > 6 * DS_TRIAL_HIT)
+		intervals++;
+	wait_for_host(&some, uses);
+	return intervals;
+}
+
+/* What turned out to be as it was is forgotten half as fast; what did not, as fast as at first. */
+static void what_is_true_again_is_kept_longer(void **state)
+{
+	struct ds_policy_load some = { .blocking = true, .moves = 16, .waits = 16 * 8 };
+	u32 first, i;
+	u64 uses = 0;
+
+	(void)state;
+	start(CAPACITY, DS_POLICY_ADAPTIVE_001, KEYS);
+	wait_for_host(&some, &uses);
+	first = forget(&uses, 16 * 8);
+	assert_in_range(first, 40, 120);
+	for (i = 1; i <= 4; i++)
+		assert_in_range(forget(&uses, 16 * 8), first << i, (first + 1) << i);
+	assert_in_range(forget(&uses, 16 * 8), first << 4, (first + 1) << 4);
+	/* In some intervals one after the other nothing was forgotten. */
+	wait_for_host(&some, &uses);
+	assert_int_equal(policy.base->slower, 4);
+	assert_in_range(forget(&uses, 0), first << 4, (first + 1) << 4);
+	assert_int_equal(policy.base->slower, 0);
+	stop();
+}
+
 /* However long an interval is: before a counter has no more room, half is forgotten. */
 static void counters_do_not_overflow(void **state)
 {
@@ -595,6 +638,7 @@ int main(void)
 		TEST(a_span_has_intervals),
 		TEST(what_waits_costs_more),
 		TEST(others_wait_too),
+		TEST(what_is_true_again_is_kept_longer),
 		TEST(counters_do_not_overflow),
 		TEST(one_is_better_by_a_band),
 		TEST(another_one_comes_into_use),
