@@ -179,7 +179,8 @@ static u32 ds_policy_lowered(const struct ds_trials *trials, u32 threshold, u32 
 {
 	u32 next = max(threshold / 2, 1u);
 
-	if (trials->steady > DS_POLICY_AT_ONCE && asked > DS_POLICY_AT_ONCE)
+	if (ds_trials_in_doubt(trials) ||
+	    (trials->steady > DS_POLICY_AT_ONCE && asked > DS_POLICY_AT_ONCE))
 		return threshold;
 	return ds_trials_is_worse(trials, ds_trials_index(next), 0) ? threshold : next;
 }
