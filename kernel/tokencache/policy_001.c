@@ -21,7 +21,8 @@
 #define DS_POLICY_WAIT_FOR_HOST	(4 * DS_TRIAL_HIT)
 #define DS_POLICY_FEW_MOVES	16	/* of fewer one does not know how many wait for one */
 #define DS_POLICY_WAITS_MOST	(15 * DS_POLICY_WAITS_ONE)
-#define DS_POLICY_WAITS_KEPT	64	/* one of so many is forgotten while few move */
+#define DS_POLICY_WAITS_KEPT	64	/* one of so many is forgotten while few move, */
+#define DS_POLICY_WAITS_SLOWER	4u	/* in up to 2^4 intervals */
 
 void ds_policy_001_normal(struct ds_policy_params *params, u32 capacity, bool adaptive)
 {
@@ -178,7 +179,8 @@ static u32 ds_policy_lowered(const struct ds_trials *trials, u32 threshold, u32 
 {
 	u32 next = max(threshold / 2, 1u);
 
-	if (trials->steady > DS_POLICY_AT_ONCE && asked > DS_POLICY_AT_ONCE)
+	if (ds_trials_in_doubt(trials) ||
+	    (trials->steady > DS_POLICY_AT_ONCE && asked > DS_POLICY_AT_ONCE))
 		return threshold;
 	return ds_trials_is_worse(trials, ds_trials_index(next), 0) ? threshold : next;
 }
@@ -221,18 +223,36 @@ static void ds_policy_weigh(struct ds_policy_001 *b, bool blocking)
 	ds_trials_time_moves(&b->both, blocking);
 }
 
+/* Few move. */
+static void ds_policy_forget_waits(struct ds_policy_001 *b)
+{
+	if (++b->few & ((1u << b->slower) - 1))
+		return;
+	b->waits -= (b->waits + DS_POLICY_WAITS_KEPT - 1) / DS_POLICY_WAITS_KEPT;
+}
+
 /*
  * Those who come while a token is under way wait, too. What is known of that was seen with the
- * thresholds of then; others, with which few move, must not have it forgotten soon.
+ * thresholds of then; others, with which few move, must not have it forgotten soon. If it turns
+ * out to be as it was, it is to be forgotten more slowly the next time: each time some move to
+ * find that out.
  */
 static void ds_policy_see_waits(struct ds_policy_001 *b, const struct ds_policy_load *load)
 {
-	u64 waits = (u64)load->waits * DS_POLICY_WAITS_ONE;
+	u32 waits;
 
-	if (load->moves < DS_POLICY_FEW_MOVES)
-		b->waits -= (b->waits + DS_POLICY_WAITS_KEPT - 1) / DS_POLICY_WAITS_KEPT;
-	else
-		b->waits = (u32)min(waits / load->moves, (u64)DS_POLICY_WAITS_MOST);
+	if (load->moves < DS_POLICY_FEW_MOVES) {
+		ds_policy_forget_waits(b);
+		return;
+	}
+	waits = (u32)min((u64)load->waits * DS_POLICY_WAITS_ONE / load->moves,
+			 (u64)DS_POLICY_WAITS_MOST);
+	if (b->few && waits > 2 * b->waits)
+		b->slower = min(b->slower + 1u, DS_POLICY_WAITS_SLOWER);
+	else if (b->few && waits <= b->waits)
+		b->slower = 0;
+	b->waits = waits;
+	b->few = 0;
 }
 
 static void ds_policy_adapt(struct ds_policy_001 *b, const struct ds_policy_load *load)

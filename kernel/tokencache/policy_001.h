@@ -118,6 +118,8 @@ struct ds_policy_load {
  * @l1: trials of PROMOTE_TO_L1_THRESHOLD; of adaptive-001 only, as @both
  * @both: of PROMOTE_TO_L2_THRESHOLD, if there is an L2
  * @waits: uses that wait for a move, in DS_POLICY_WAITS_ONEths
+ * @few: intervals for which few have moved
+ * @slower: @waits fades in an interval of 2^this while few move
  * @asked: intervals for which the load has asked for lower thresholds
  * @adaptive: adaptive-001
  */
@@ -136,6 +138,8 @@ struct ds_policy_001 {
 	struct ds_trials l1;
 	struct ds_trials both;
 	u32 waits;
+	u32 few;
+	u32 slower;
 	u32 asked;
 	bool adaptive;
 };

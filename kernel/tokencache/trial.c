@@ -14,6 +14,10 @@
 #define DS_TRIAL_FEW		6	/* as are so many, of however few */
 #define DS_TRIAL_FEW_MOVES	16u	/* of fewer one does not know how long they take */
 #define DS_TRIAL_SETTLED	10	/* intervals, after which a change takes more */
+#define DS_TRIAL_SOON		12u	/* intervals, in which a change back raises doubt */
+#define DS_TRIAL_DOUBTS		5u	/* at most; each but the first doubles a variance */
+#define DS_TRIAL_LASTS		32u	/* intervals that a doubt lasts; doubled at most */
+#define DS_TRIAL_LONGER		6u	/* times */
 #define DS_TRIAL_RAISE		16u	/* 4 standard deviations, squared; 4.9 once settled */
 #define DS_TRIAL_LOWER		30u	/* 5.5; 6.7 */
 
@@ -287,6 +291,31 @@ static u32 ds_trials_fewer(const struct ds_trials *t)
 	return min(hits, t->uses - hits);
 }
 
+/* A change back soon after a change: neither is much better than the other one. */
+static void ds_trials_doubt(struct ds_trials *t, s8 way)
+{
+	if (t->way == -way && t->steady < DS_TRIAL_SOON) {
+		t->doubts = (u8)min(t->doubts + 1u, DS_TRIAL_DOUBTS);
+		t->longer = (u8)min(t->longer + 1u, DS_TRIAL_LONGER);
+	}
+	t->way = way;
+}
+
+/*
+ * Doubts are of a load. Where it settles in another place, that is another load; else they fade,
+ * but each one that proves right makes those after it last longer.
+ */
+static void ds_trials_trust(struct ds_trials *t)
+{
+	if (t->steady == DS_TRIAL_SOON && t->used != t->settled) {
+		t->settled = (u8)t->used;
+		t->doubts = 0;
+		t->longer = 0;
+	}
+	if (t->doubts && t->steady % (DS_TRIAL_LASTS << t->longer) == 0)
+		t->doubts--;
+}
+
 /* How often others differed from it is not known exactly. */
 void ds_trials_use(struct ds_trials *t, u32 index)
 {
@@ -299,8 +328,15 @@ void ds_trials_use(struct ds_trials *t, u32 index)
 	for (i = 0; i < DS_TRIALS; i++)
 		t->trials[i].apart += apart;
 	t->trials[index].apart = 0;
+	ds_trials_doubt(t, index > t->used ? 1 : -1);
 	t->used = index;
 	t->steady = 0;
+}
+
+/* One change back may be a step too far that was made good, two are a pattern. */
+bool ds_trials_in_doubt(const struct ds_trials *t)
+{
+	return t->doubts > 1;
 }
 
 /* It leads. */
@@ -311,6 +347,8 @@ static bool ds_trials_is_chance(const struct ds_trials *t, u32 index)
 
 	if (t->steady > DS_TRIAL_SETTLED)
 		chance = chance * 3 / 2;
+	if (ds_trials_in_doubt(t))
+		chance <<= t->doubts - 1;
 	return (u64)(lead * lead) <= chance * t->trials[index].apart;
 }
 
@@ -348,6 +386,7 @@ bool ds_trials_is_worse(const struct ds_trials *t, u32 index, u32 parts)
 void ds_trials_age(struct ds_trials *t)
 {
 	t->steady++;
+	ds_trials_trust(t);
 	if (++t->waned < t->span)
 		return;
 	t->waned = 0;

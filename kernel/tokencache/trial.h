@@ -19,6 +19,13 @@
  * uses count half after each span of intervals. So thresholds that are nearly as good do not
  * take turns.
  *
+ * Two may do so all the same, as what a miniature sees depends on the threshold in use: tokens
+ * in L1 are counted otherwise than those outside, and either may look better while the other is
+ * in use. So a change that is taken back within some intervals raises a doubt, and each but the
+ * first doubles the squares of the numbers above. Doubts end when another threshold stands for
+ * long: then the load is another one. Else they fade, and each that proves right makes the
+ * next ones last twice as long.
+ *
  * A miniature takes a key in at once, the cache needs time for it: whoever uses a token some
  * times in a row has used it before it has come. So what is used again within as many uses as
  * a move takes, on average, is no hit.
@@ -98,6 +105,10 @@ struct ds_trial_moves {
  * @sampled: keys whose hash is below are in the sample, in 2^-32
  * @used: index of the threshold in use
  * @steady: intervals since it came into use
+ * @settled: index of the one that last stood for long
+ * @way: of the last change: 1 to a higher one, -1 to a lower one; 0: none was
+ * @doubts: changes that were soon taken back, to DS_TRIAL_DOUBTS; fade
+ * @longer: how often the time for which they last has doubled
  * @uses: of keys in the sample
  * @random: state
  * @move_cost: what it costs to move a key in, to 256; whoever knows may change it at any time
@@ -120,6 +131,10 @@ struct ds_trials {
 	u32 since;
 	u32 due;
 	bool by_heat;
+	s8 way;
+	u8 settled;
+	u8 doubts;
+	u8 longer;
 	u8 span;
 	u8 waned;
 };
@@ -179,6 +194,9 @@ u32 ds_trials_best(const struct ds_trials *t);
 
 /* Would one be worse than the best one, by so many 256ths of the misses or hits and a trifle? */
 bool ds_trials_is_worse(const struct ds_trials *t, u32 index, u32 parts);
+
+/* Were changes taken back soon, more than once? */
+bool ds_trials_in_doubt(const struct ds_trials *t);
 
 /* An interval has ended. */
 void ds_trials_age(struct ds_trials *t);

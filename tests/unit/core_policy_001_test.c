@@ -546,6 +546,27 @@ static void lower_ones_are_tried_soon_or_not_at_all(void **state)
 	stop();
 }
 
+/* What trials raised, this rule lowered, and they raised again, it leaves alone. */
+static void what_trials_raise_again_stays(void **state)
+{
+	struct ds_trials *l1;
+	u32 i, j;
+
+	(void)state;
+	uses = 0;
+	start(64, DS_POLICY_ADAPTIVE_001, KEYS);
+	l1 = &policy.base->l1;
+	for (i = 0; i < 3; i++) {
+		trial_leads(l1, ds_trials_index(4), 1000, 0);
+		assert_int_equal(interval(0, 300, 100, 900), 4);
+		for (j = 0; j < DS_TRIALS; j++)
+			trial_leads(l1, j, 0, 0);
+		assert_int_equal(interval(0, 300, 900, 900), i < 1 ? 2 : 4);
+		assert_int_equal(interval(0, 300, 900, 900), i < 1 ? 1 : 4);
+	}
+	stop();
+}
+
 /* @key is used so often, and has no share of L1: each time it is a miss. */
 static void use_outside(u32 key, u32 times)
 {
@@ -612,6 +633,7 @@ int main(void)
 		TEST(saturation_never_lowers),
 		TEST(asking_has_its_time),
 		TEST(lower_ones_are_tried_soon_or_not_at_all),
+		TEST(what_trials_raise_again_stays),
 		TEST(a_few_hits_keep_no_threshold),
 		TEST(literal_thresholds_stay),
 	};

@@ -430,6 +430,49 @@ static void others_wait_too(void **state)
 	stop();
 }
 
+static u32 wait_for_host(struct ds_policy_load *load, u64 *uses)
+{
+	ds_policy_tick(&policy, 1, *uses += policy.base->params.aging_interval, load);
+	ds_policy_tick(&policy, 1, *uses, load);
+	return policy.base->l1.move_cost;
+}
+
+/* Intervals in which few move until little is known of what waits; then some move. */
+static u32 forget(u64 *uses, u32 waits)
+{
+	struct ds_policy_load few = { .blocking = true };
+	struct ds_policy_load some = { .blocking = true, .moves = 16, .waits = waits };
+	u32 intervals = 1;
+
+	while (wait_for_host(&few, uses) > 6 * DS_TRIAL_HIT)
+		intervals++;
+	wait_for_host(&some, uses);
+	return intervals;
+}
+
+/* What turned out to be as it was is forgotten half as fast; what did not, as fast as at first. */
+static void what_is_true_again_is_kept_longer(void **state)
+{
+	struct ds_policy_load some = { .blocking = true, .moves = 16, .waits = 16 * 8 };
+	u32 first, i;
+	u64 uses = 0;
+
+	(void)state;
+	start(CAPACITY, DS_POLICY_ADAPTIVE_001, KEYS);
+	wait_for_host(&some, &uses);
+	first = forget(&uses, 16 * 8);
+	assert_in_range(first, 40, 120);
+	for (i = 1; i <= 4; i++)
+		assert_in_range(forget(&uses, 16 * 8), first << i, (first + 1) << i);
+	assert_in_range(forget(&uses, 16 * 8), first << 4, (first + 1) << 4);
+	/* In some intervals one after the other nothing was forgotten. */
+	wait_for_host(&some, &uses);
+	assert_int_equal(policy.base->slower, 4);
+	assert_in_range(forget(&uses, 0), first << 4, (first + 1) << 4);
+	assert_int_equal(policy.base->slower, 0);
+	stop();
+}
+
 /* However long an interval is: before a counter has no more room, half is forgotten. */
 static void counters_do_not_overflow(void **state)
 {
@@ -550,6 +593,94 @@ static void what_has_stood_long_stays(void **state)
 	ds_trials_destroy(&t);
 }
 
+static void change(struct ds_trials *t, u32 index, u32 intervals)
+{
+	ds_trials_use(t, index);
+	while (intervals--)
+		ds_trials_age(t);
+}
+
+/* Changes that are soon taken back make it ever harder to change, but for the first one. */
+static void taking_turns_raises_doubt(void **state)
+{
+	static const u32 chance[] = { 16, 32, 64, 128, 256, 256, 256 };
+	struct ds_trials t;
+	u32 i;
+
+	(void)state;
+	assert_int_equal(ds_trials_init(&t, CAPACITY, ~0u, true), 0);
+	change(&t, 6, 8);
+	for (i = 0; i < ARRAY_SIZE(chance); i++) {
+		change(&t, i % 2 ? 6 : 5, 8);
+		assert_int_equal(ds_trials_in_doubt(&t), chance[i] > 16);
+		trial_leads(&t, 8, 160, 160 * 160 / chance[i] - 1);
+		assert_int_equal(ds_trials_best(&t), 8);
+		trial_leads(&t, 8, 160, 160 * 160 / chance[i]);
+		assert_int_equal(ds_trials_best(&t), t.used);
+		trial_leads(&t, 8, 0, 0);
+	}
+	ds_trials_destroy(&t);
+}
+
+/* Not if it goes on in the same direction, or comes back late. */
+static void steps_of_a_way_raise_none(void **state)
+{
+	struct ds_trials t;
+	u32 i;
+
+	(void)state;
+	assert_int_equal(ds_trials_init(&t, CAPACITY, ~0u, true), 0);
+	for (i = 1; i < 10; i++)
+		change(&t, i, i < 9 ? 2 : 12);
+	for (i = 0; i < 10; i++) {
+		assert_int_equal(t.doubts, 0);
+		change(&t, 8 + i % 2, 12);
+	}
+	change(&t, 8, 11);
+	change(&t, 9, 11);
+	assert_int_equal(t.doubts, 1);
+	ds_trials_destroy(&t);
+}
+
+static u32 intervals_in_doubt(struct ds_trials *t)
+{
+	u32 intervals = 0;
+
+	for (; ds_trials_in_doubt(t); intervals++)
+		ds_trials_age(t);
+	return intervals;
+}
+
+/* Longer each time that it proves right; another place in which it settles is without any. */
+static void doubts_fade(void **state)
+{
+	struct ds_trials t;
+	u32 i;
+
+	(void)state;
+	assert_int_equal(ds_trials_init(&t, CAPACITY, ~0u, true), 0);
+	change(&t, 4, 12);
+	change(&t, 5, 1);
+	change(&t, 4, 1);
+	change(&t, 5, 1);
+	change(&t, 4, 0);
+	assert_int_equal(t.doubts, 3);
+	assert_int_equal(intervals_in_doubt(&t), 2 * (32 << 3));
+	for (i = 4; i < 9; i++) {
+		change(&t, 5, 2);
+		change(&t, 4, 0);
+		assert_int_equal(intervals_in_doubt(&t), 32 << min(i, 6u));
+	}
+	change(&t, 5, 2);
+	change(&t, 4, 2);
+	change(&t, 5, 11);
+	assert_true(ds_trials_in_doubt(&t));
+	ds_trials_age(&t);
+	assert_int_equal(t.doubts, 0);
+	assert_int_equal(t.longer, 0);
+	ds_trials_destroy(&t);
+}
+
 /* Lowering a threshold drives out what it has kept. */
 static void raising_takes_less_than_lowering(void **state)
 {
@@ -595,10 +726,14 @@ int main(void)
 		TEST(a_span_has_intervals),
 		TEST(what_waits_costs_more),
 		TEST(others_wait_too),
+		TEST(what_is_true_again_is_kept_longer),
 		TEST(counters_do_not_overflow),
 		TEST(one_is_better_by_a_band),
 		TEST(another_one_comes_into_use),
 		TEST(what_has_stood_long_stays),
+		TEST(taking_turns_raises_doubt),
+		TEST(steps_of_a_way_raise_none),
+		TEST(doubts_fade),
 		TEST(raising_takes_less_than_lowering),
 	};
 
