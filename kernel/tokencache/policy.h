@@ -36,12 +36,11 @@
  *		it has come to the end, all of main is staging, in the same order.
  *
  * The shadow decides which rule is in use (shadow.h), and the whole cache may say that it is LRU
- * (recency.h). Until all slots were used nobody has to leave and all rules do the same: then a
- * shadow of half the size decides, which is full sooner, so that the first to leave is
- * chosen by a rule that was tried (from some 300 slots on). An epoch is a sixth of the
- * capacity in misses, for LRU a ninth, as nothing else tells it who leaves; for FIFO, TWICE and
- * LRU also a twelfth of it in hits without a miss, as after a long run of hits their order is all
- * that is known. Nothing is to be tuned.
+ * (recency.h). Until all slots were used nobody has to leave and all rules do the same; which one
+ * is in use then follows from when tokens were used meanwhile (policy_first.h). An epoch is a sixth
+ * of the capacity in misses, for LRU a ninth, as nothing else tells it who leaves; for FIFO, TWICE
+ * and LRU also a twelfth of it in hits without a miss, as after a long run of hits their order is
+ * all that is known. Nothing is to be tuned.
  *
  * The rules of document 001 are modes of their own (policy_001.h): they need nothing
  * of this but slots.

@@ -489,22 +489,16 @@ static void ds_shadow_compare(struct ds_shadow *s, bool promised, bool hit)
 	s->under += (!promised && hit) * DS_SHADOW_ONE;
 }
 
-/* The next rule, when there is enough to judge by. */
-static enum ds_rule ds_shadow_next(struct ds_shadow *s, enum ds_rule rule)
-{
-	if (++s->samples < s->size)
-		return rule;
-	s->samples = 0;
-	return ds_shadow_judge(s, rule);
-}
-
 enum ds_rule ds_shadow_access(struct ds_shadow *s, u32 print, enum ds_rule rule, bool hit)
 {
 	bool hits[DS_RULES];
 
 	ds_shadow_play(s, print, hits);
 	ds_shadow_compare(s, hits[rule], hit);
-	return ds_shadow_next(s, rule);
+	if (++s->samples < s->size)
+		return rule;
+	s->samples = 0;
+	return ds_shadow_judge(s, rule);
 }
 
 void ds_shadow_begin(struct ds_shadow *s)
@@ -539,12 +533,14 @@ u64 ds_shadow_bytes(u32 size)
 	return (DS_RULES + DS_SHADOW_PAIRS) * sizeof(u32) + (room + 3) * sizeof(u16);
 }
 
-void ds_shadow_place(struct ds_shadow *s, u32 size, u32 share, void *memory)
+int ds_shadow_init(struct ds_shadow *s, u32 size, u32 share)
 {
 	u32 list, first = 0;
 
 	memset(s, 0, sizeof(*s));
-	s->hits = memory;
+	s->hits = ds_alloc(ds_shadow_bytes(size));
+	if (!s->hits)
+		return -ENOMEM;
 	s->apart = s->hits + DS_RULES;
 	s->size = (u16)size;
 	ds_shadow_set_guests(s, share);
@@ -552,15 +548,6 @@ void ds_shadow_place(struct ds_shadow *s, u32 size, u32 share, void *memory)
 		s->lists[list].first = (u16)first;
 		first += ds_shadow_room(size, list);
 	}
-}
-
-int ds_shadow_init(struct ds_shadow *s, u32 size, u32 share)
-{
-	void *memory = ds_alloc(ds_shadow_bytes(size));
-
-	if (!memory)
-		return -ENOMEM;
-	ds_shadow_place(s, size, share, memory);
 	return 0;
 }
 

@@ -139,8 +139,6 @@ struct ds_shadow {
  */
 int ds_shadow_init(struct ds_shadow *s, u32 size, u32 share);
 
-/* The same in ds_shadow_bytes() of the caller's memory, zeroes, for u32. It stays his. */
-void ds_shadow_place(struct ds_shadow *s, u32 size, u32 share, void *memory);
 void ds_shadow_destroy(struct ds_shadow *s);
 
 /* What a miniature knows of a key, whose hash is good in all of its bits. */

@@ -294,7 +294,8 @@ int main(void)
 		TEST(older_looks_count_less),	TEST(no_count_overflows),
 		TEST(each_place_in_turn),	TEST(only_more_than_chance),
 		TEST(says_what_lru_does),	TEST(both_have_to_say_so),
-		TEST(pinned_ones_are_no_slots),	TEST(who_was_used_in_a_run_is_young),
+		TEST(pinned_ones_are_no_slots),
+		TEST(who_was_used_in_a_run_is_young),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

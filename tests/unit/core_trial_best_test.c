@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Miniatures of L1 for thresholds of promotion: which one is better than the one in use. */
+#include "core_policy.h"
+
+#define CAPACITY	256u
+
+/* A 24th of the misses, and more than chance. */
+static void one_is_better_by_a_band(void **state)
+{
+	struct ds_trials t;
+
+	(void)state;
+	assert_int_equal(ds_trials_init(&t, CAPACITY, ~0u, true), 0);
+	t.uses = 4800;
+	t.trials[0].hits = 2400;
+	t.trials[0].gain = 2400 * DS_TRIAL_HIT;
+	trial_leads(&t, 5, 100, 100);
+	assert_int_equal(ds_trials_best(&t), 0);
+	trial_leads(&t, 5, 101, 100);
+	assert_int_equal(ds_trials_best(&t), 5);
+	/* So it is of the hits. */
+	t.trials[0].hits = 2300;
+	trial_leads(&t, 5, 96, 100);
+	assert_int_equal(ds_trials_best(&t), 5);
+	trial_leads(&t, 5, 95, 100);
+	assert_int_equal(ds_trials_best(&t), 0);
+	t.trials[0].hits = 2400;
+	trial_leads(&t, 5, 101, 101 * 101 / 16);
+	assert_int_equal(ds_trials_best(&t), 5);
+	trial_leads(&t, 5, 101, 101 * 101 / 16 + 1);
+	assert_int_equal(ds_trials_best(&t), 0);
+	/* One use of 512 is too little. */
+	trial_leads(&t, 6, 110, 0);
+	assert_false(ds_trials_is_worse(&t, 5, 0));
+	trial_leads(&t, 6, 111, 130);
+	assert_int_equal(ds_trials_best(&t), 6);
+	assert_true(ds_trials_is_worse(&t, 5, 0));
+	assert_false(ds_trials_is_worse(&t, 5, 1));
+	/* So are six of fewer. */
+	t.uses = 2;
+	t.trials[0].hits = 1;
+	trial_leads(&t, 6, 107, 0);
+	assert_false(ds_trials_is_worse(&t, 5, 0));
+	trial_leads(&t, 6, 108, 0);
+	assert_true(ds_trials_is_worse(&t, 5, 0));
+	ds_trials_destroy(&t);
+}
+
+static void another_one_comes_into_use(void **state)
+{
+	const u64 one = DS_TRIAL_HIT * DS_TRIAL_HIT;
+	struct ds_trials t;
+
+	(void)state;
+	assert_int_equal(ds_trials_init(&t, CAPACITY, ~0u, true), 0);
+	t.uses = 4800;
+	t.trials[0].hits = 2401;
+	t.trials[6].hits = 2511;
+	trial_leads(&t, 5, 100, 102);
+	trial_leads(&t, 6, 111, 130);
+	t.steady = 7;
+	ds_trials_use(&t, 6);
+	assert_int_equal(t.steady, 0);
+	assert_int_equal(t.trials[6].apart, 0);
+	assert_int_equal(t.trials[5].apart, 232 * one);	/* at most */
+	assert_int_equal(t.trials[0].apart, 130 * one);
+	/* It is to be beaten by a 24th of what it missed: 2289 times. */
+	trial_leads(&t, 5, 95, 100);
+	assert_int_equal(ds_trials_best(&t), 6);
+	trial_leads(&t, 5, 96, 100);
+	assert_int_equal(ds_trials_best(&t), 5);
+	ds_trials_age(&t);
+	assert_int_equal(t.uses, 2400);
+	assert_int_equal(t.trials[0].hits, 1200);
+	assert_int_equal(t.trials[5].gain, (111 + 96) * DS_TRIAL_HIT / 2);
+	assert_int_equal(t.trials[0].apart, 65 * one);
+	assert_int_equal(t.steady, 1);
+	ds_trials_destroy(&t);
+}
+
+/* It takes more when nothing has changed for long. */
+static void what_has_stood_long_stays(void **state)
+{
+	struct ds_trials t;
+	u32 i;
+
+	(void)state;
+	assert_int_equal(ds_trials_init(&t, CAPACITY, ~0u, true), 0);
+	for (i = 0; i <= 11; i++) {
+		trial_leads(&t, 5, 96, 96 * 96 / 24);
+		assert_int_equal(ds_trials_best(&t), i <= 10 ? 5 : 0);
+		ds_trials_age(&t);
+	}
+	trial_leads(&t, 5, 96, 96 * 96 / 24 - 1);
+	assert_int_equal(ds_trials_best(&t), 5);
+	ds_trials_use(&t, 5);
+	trial_leads(&t, 0, 90, 90 * 90 / 45);
+	assert_int_equal(ds_trials_best(&t), 0);
+	ds_trials_destroy(&t);
+}
+
+static void change(struct ds_trials *t, u32 index, u32 intervals)
+{
+	ds_trials_use(t, index);
+	while (intervals--)
+		ds_trials_age(t);
+}
+
+/* Changes that are soon taken back make it ever harder to change, but for the first one. */
+static void taking_turns_raises_doubt(void **state)
+{
+	static const u32 chance[] = { 16, 32, 64, 128, 256, 256, 256 };
+	struct ds_trials t;
+	u32 i;
+
+	(void)state;
+	assert_int_equal(ds_trials_init(&t, CAPACITY, ~0u, true), 0);
+	change(&t, 6, 8);
+	for (i = 0; i < ARRAY_SIZE(chance); i++) {
+		change(&t, i % 2 ? 6 : 5, 8);
+		assert_int_equal(ds_trials_in_doubt(&t), chance[i] > 16);
+		trial_leads(&t, 8, 160, 160 * 160 / chance[i] - 1);
+		assert_int_equal(ds_trials_best(&t), 8);
+		trial_leads(&t, 8, 160, 160 * 160 / chance[i]);
+		assert_int_equal(ds_trials_best(&t), t.used);
+		trial_leads(&t, 8, 0, 0);
+	}
+	ds_trials_destroy(&t);
+}
+
+/* Not if it goes on in the same direction, or comes back late. */
+static void steps_of_a_way_raise_none(void **state)
+{
+	struct ds_trials t;
+	u32 i;
+
+	(void)state;
+	assert_int_equal(ds_trials_init(&t, CAPACITY, ~0u, true), 0);
+	for (i = 1; i < 10; i++)
+		change(&t, i, i < 9 ? 2 : 12);
+	for (i = 0; i < 10; i++) {
+		assert_int_equal(t.doubts, 0);
+		change(&t, 8 + i % 2, 12);
+	}
+	change(&t, 8, 11);
+	change(&t, 9, 11);
+	assert_int_equal(t.doubts, 1);
+	ds_trials_destroy(&t);
+}
+
+static u32 intervals_in_doubt(struct ds_trials *t)
+{
+	u32 intervals = 0;
+
+	for (; ds_trials_in_doubt(t); intervals++)
+		ds_trials_age(t);
+	return intervals;
+}
+
+/* Longer each time that it proves right; another place in which it settles is without any. */
+static void doubts_fade(void **state)
+{
+	struct ds_trials t;
+	u32 i;
+
+	(void)state;
+	assert_int_equal(ds_trials_init(&t, CAPACITY, ~0u, true), 0);
+	change(&t, 4, 12);
+	change(&t, 5, 1);
+	change(&t, 4, 1);
+	change(&t, 5, 1);
+	change(&t, 4, 0);
+	assert_int_equal(t.doubts, 3);
+	assert_int_equal(intervals_in_doubt(&t), 2 * (32 << 3));
+	for (i = 4; i < 9; i++) {
+		change(&t, 5, 2);
+		change(&t, 4, 0);
+		assert_int_equal(intervals_in_doubt(&t), 32 << min(i, 6u));
+	}
+	change(&t, 5, 2);
+	change(&t, 4, 2);
+	change(&t, 5, 11);
+	assert_true(ds_trials_in_doubt(&t));
+	ds_trials_age(&t);
+	assert_int_equal(t.doubts, 0);
+	assert_int_equal(t.longer, 0);
+	ds_trials_destroy(&t);
+}
+
+/* Lowering a threshold drives out what it has kept. */
+static void raising_takes_less_than_lowering(void **state)
+{
+	struct ds_trials t;
+	u32 i;
+
+	(void)state;
+	assert_int_equal(ds_trials_init(&t, CAPACITY, ~0u, true), 0);
+	ds_trials_use(&t, 5);
+	trial_leads(&t, 4, 120, 120 * 120 / 20);
+	assert_int_equal(ds_trials_best(&t), 5);
+	trial_leads(&t, 6, 120, 120 * 120 / 20);
+	assert_int_equal(ds_trials_best(&t), 6);
+	trial_leads(&t, 6, 0, 0);
+	trial_leads(&t, 4, 120, 120 * 120 / 30);
+	assert_int_equal(ds_trials_best(&t), 5);
+	trial_leads(&t, 4, 120, 120 * 120 / 30 - 1);
+	assert_int_equal(ds_trials_best(&t), 4);
+	for (i = 0; i <= 10; i++)
+		ds_trials_age(&t);
+	trial_leads(&t, 4, 120, 120 * 120 / 45);
+	assert_int_equal(ds_trials_best(&t), 5);
+	trial_leads(&t, 4, 120, 120 * 120 / 45 - 1);
+	assert_int_equal(ds_trials_best(&t), 4);
+	ds_trials_destroy(&t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(one_is_better_by_a_band),
+		TEST(another_one_comes_into_use),
+		TEST(what_has_stood_long_stays),
+		TEST(taking_turns_raises_doubt),
+		TEST(steps_of_a_way_raise_none),
+		TEST(doubts_fade),
+		TEST(raising_takes_less_than_lowering),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
