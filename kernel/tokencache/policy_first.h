@@ -12,8 +12,8 @@
 #include "policy.h"
 
 /*
- * All slots were used for the first time, under S3FIFO. Some thousand of them are looked at. Returns
- * the rule to go on with.
+ * All slots were used for the first time, under S3FIFO. Some thousand of them are looked at.
+ * Returns the rule to go on with.
  */
 enum ds_rule ds_policy_first_rule(const struct ds_policy *p);
 
