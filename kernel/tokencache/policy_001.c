@@ -103,6 +103,7 @@ static void ds_policy_halve_slot(struct ds_policy *p, u32 slot)
 
 	if (p->slots[slot].key_high & DS_SLOT_USED)
 		ds_policy_count_heat(p->base, READ_ONCE(*heat));
+	p->base->in_sample += !!(READ_ONCE(p->slots[slot].link) & DS_SLOT_SAMPLED);
 	WRITE_ONCE(*heat, READ_ONCE(*heat) / 2);
 }
 
@@ -127,6 +128,14 @@ static void ds_policy_fit(struct ds_policy *p)
 	b->fit = 1u << min(i, DS_POLICY_HEATS - 1u);
 }
 
+static void ds_policy_all_halved(struct ds_policy *p)
+{
+	ds_policy_fit(p);
+	/* Those that were forgotten are a sample as good as the others. */
+	if (p->fresh == p->capacity)
+		ds_trials_resize(&p->base->l1, p->base->in_sample);
+}
+
 /* A slot counts as a word. Are there more? */
 static bool ds_policy_halve_some(struct ds_policy *p)
 {
@@ -140,7 +149,7 @@ static bool ds_policy_halve_some(struct ds_policy *p)
 		else
 			ds_policy_halve_word(b, (u32)(b->halve_at - p->capacity));
 		if (b->halve_at == end - 1)
-			ds_policy_fit(p);
+			ds_policy_all_halved(p);
 	}
 	return b->halve_at < end;
 }
@@ -326,6 +335,7 @@ bool ds_policy_tick(struct ds_policy *p, u64 now_ns, u64 uses, const struct ds_p
 	/* Who begins again too early never comes to the last ones. */
 	if (!more) {
 		b->halve_at = 0;
+		b->in_sample = 0;
 		memset(b->heats, 0, sizeof(b->heats));
 	}
 	if (b->adaptive)

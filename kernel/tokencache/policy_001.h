@@ -115,6 +115,7 @@ struct ds_policy_load {
  * @before: what it was in the tick before
  * @heats: tokens by the logarithm of their heat, of the halving that is going on
  * @fit: the highest PROMOTE_TO_L1_THRESHOLD that fills L1, by the last one
+ * @in_sample: slots of L1 whose key is in the sample of @l1, of the halving that is going on
  * @l1: trials of PROMOTE_TO_L1_THRESHOLD; of adaptive-001 only, as @both
  * @both: of PROMOTE_TO_L2_THRESHOLD, if there is an L2
  * @waits: uses that wait for a move, in DS_POLICY_WAITS_ONEths
@@ -135,6 +136,7 @@ struct ds_policy_001 {
 	u32 before;
 	u32 heats[DS_POLICY_HEATS];
 	u32 fit;
+	u32 in_sample;
 	struct ds_trials l1;
 	struct ds_trials both;
 	u32 waits;

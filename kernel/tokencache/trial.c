@@ -8,12 +8,15 @@
 #define DS_TRIAL_NOWHERE	(~0u)
 #define DS_TRIAL_SMALL		512u	/* entries of a cache */
 #define DS_TRIAL_MAX_BOTH	192u	/* entries, of both tiers together */
-#define DS_TRIAL_USES		0x400000u	/* in a span: then as if it had ended */
+#define DS_TRIAL_SPARE		16u	/* entries, for when more of L1 is in the sample */
+#define DS_TRIAL_USES		0x200000u	/* in a span: then as if it had ended */
 #define DS_TRIAL_BAND		24u	/* of the misses or hits one is what makes a difference */
 #define DS_TRIAL_TRIFLE		512u	/* of the uses one is too little for a difference, */
 #define DS_TRIAL_FEW		6	/* as are so many, of however few */
 #define DS_TRIAL_FEW_MOVES	16u	/* of fewer one does not know how long they take */
 #define DS_TRIAL_SETTLED	10	/* intervals, after which a change takes more */
+#define DS_TRIAL_LONG		32u	/* intervals, after which all that was seen counts; */
+#define DS_TRIAL_LONG_AGO	64u	/* after so many what was before counts half */
 #define DS_TRIAL_SOON		12u	/* intervals, in which a change back raises doubt */
 #define DS_TRIAL_DOUBTS		5u	/* at most; each but the first doubles a variance */
 #define DS_TRIAL_LASTS		32u	/* intervals that a doubt lasts; doubled at most */
@@ -40,7 +43,7 @@ static u64 ds_trials_bytes_of(u32 size, bool by_heat)
 static u32 ds_trials_size(u32 capacity, bool by_heat)
 {
 	if (by_heat)
-		return capacity < DS_TRIAL_SMALL ? DS_TRIAL_MIN : DS_TRIAL_MAX;
+		return capacity < DS_TRIAL_SMALL ? DS_TRIAL_MIN : DS_TRIAL_MAX - DS_TRIAL_SPARE;
 	return min(max(1u << (ilog2(capacity) + 5) / 2, DS_TRIAL_MIN), DS_TRIAL_MAX_BOTH);
 }
 
@@ -57,15 +60,16 @@ int ds_trials_init(struct ds_trials *t, u32 capacity, u32 most, bool by_heat)
 	t->random = 1;
 	t->span = 1;
 	t->by_heat = by_heat;
-	t->trials = ds_alloc(ds_trials_bytes_of(t->size, by_heat));
+	t->room = t->size + (by_heat ? min(t->size / 8, DS_TRIAL_SPARE) : 0);
+	t->trials = ds_alloc(ds_trials_bytes_of(t->room, by_heat));
 	if (!t->trials)
 		return -ENOMEM;
 	t->moves = (struct ds_trial_moves *)(t->trials + DS_TRIALS);
 	tags = (u16 *)(t->moves + 1);
-	heats = (u8 *)(tags + (u64)t->size * DS_TRIALS);
+	heats = (u8 *)(tags + (u64)t->room * DS_TRIALS);
 	for (i = 0; i < DS_TRIALS; i++) {
-		t->trials[i].tags = tags + (u64)t->size * i;
-		t->trials[i].heats = by_heat ? heats + (u64)t->size * i : NULL;
+		t->trials[i].tags = tags + (u64)t->room * i;
+		t->trials[i].heats = by_heat ? heats + (u64)t->room * i : NULL;
 	}
 	return 0;
 }
@@ -78,7 +82,7 @@ void ds_trials_destroy(struct ds_trials *t)
 
 u64 ds_trials_bytes(const struct ds_trials *t)
 {
-	return t->trials ? ds_trials_bytes_of(t->size, t->by_heat) : 0;
+	return t->trials ? ds_trials_bytes_of(t->room, t->by_heat) : 0;
 }
 
 /* ---- a use ---- */
@@ -165,6 +169,33 @@ static u32 ds_trials_waiting(const struct ds_trials *t, u16 tag)
 	return waiting;
 }
 
+static void ds_trial_halve(struct ds_trial_tally *tally)
+{
+	tally->hits /= 2;
+	tally->gain /= 2;
+	tally->apart /= 2;
+}
+
+static struct ds_trial_tally ds_trial_sum(const struct ds_trial_tally *a,
+					  const struct ds_trial_tally *b)
+{
+	return (struct ds_trial_tally) {
+		.hits = a->hits + b->hits,
+		.gain = a->gain + b->gain,
+		.apart = a->apart + b->apart,
+	};
+}
+
+static void ds_trials_halve_before(struct ds_trials *t)
+{
+	u32 i;
+
+	for (i = 0; i < DS_TRIALS; i++)
+		ds_trial_halve(&t->trials[i].before);
+	t->uses_before /= 2;
+}
+
+/* What does not count any more lately was before. */
 static void ds_trials_halve(struct ds_trials *t)
 {
 	u32 i, at;
@@ -176,11 +207,13 @@ static void ds_trials_halve(struct ds_trials *t)
 
 		for (at = 0; at < m->count && m->heats; at++)
 			m->heats[at] /= 2;
-		m->hits /= 2;
-		m->gain /= 2;
-		m->apart /= 2;
+		ds_trial_halve(&m->lately);
+		m->before = ds_trial_sum(&m->before, &m->lately);
 	}
 	t->uses /= 2;
+	t->uses_before += t->uses;
+	if (t->uses_before >= DS_TRIAL_USES)
+		ds_trials_halve_before(t);
 	if (t->moves->begun < 2 * DS_TRIAL_FEW_MOVES)
 		return;
 	t->moves->begun /= 2;
@@ -199,11 +232,11 @@ void ds_trials_access(struct ds_trials *t, u64 hash, u32 uses, u32 alpha)
 		struct ds_trial *m = &t->trials[i];
 		bool found = ds_trial_hit(m, tag), hit = found && !(waiting >> i & 1);
 
-		m->hits += hit;
+		m->lately.hits += hit;
 		gain[i] = hit ? DS_TRIAL_HIT : 0;
 		if (found || uses < ds_trial_thresholds[i])
 			continue;
-		if (m->count == t->size)
+		if (m->count >= t->size)
 			ds_trial_remove(m, ds_trials_victim(t, m, alpha));
 		ds_trial_append(m, tag, uses);
 		gain[i] -= (s32)t->move_cost;
@@ -216,8 +249,8 @@ void ds_trials_access(struct ds_trials *t, u64 hash, u32 uses, u32 alpha)
 	moves->met += moves->now;
 	for (i = 0; i < DS_TRIALS; i++) {
 		apart = gain[i] - gain[t->used];
-		t->trials[i].gain += gain[i];
-		t->trials[i].apart += (u64)(apart * apart);
+		t->trials[i].lately.gain += gain[i];
+		t->trials[i].lately.apart += (u64)(apart * apart);
 	}
 	if (++t->uses >= DS_TRIAL_USES)
 		ds_trials_halve(t);
@@ -278,17 +311,25 @@ u32 ds_trials_index(u32 threshold)
 	return i;
 }
 
-static s32 ds_trials_lead(const struct ds_trials *t, u32 index)
+/* By what is a miniature judged: by what was seen lately, or in a long time? */
+static struct ds_trial_tally ds_trials_seen(const struct ds_trials *t, u32 index, bool in_long)
 {
-	return t->trials[index].gain - t->trials[t->used].gain;
+	const struct ds_trial *m = &t->trials[index];
+
+	return in_long ? ds_trial_sum(&m->lately, &m->before) : m->lately;
+}
+
+static s32 ds_trials_lead(const struct ds_trials *t, u32 index, bool in_long)
+{
+	return ds_trials_seen(t, index, in_long).gain - ds_trials_seen(t, t->used, in_long).gain;
 }
 
 /* Hits or misses with the threshold in use, whichever are fewer. */
-static u32 ds_trials_fewer(const struct ds_trials *t)
+static u32 ds_trials_fewer(const struct ds_trials *t, bool in_long)
 {
-	u32 hits = t->trials[t->used].hits;
+	u32 hits = ds_trials_seen(t, t->used, in_long).hits;
 
-	return min(hits, t->uses - hits);
+	return min(hits, t->uses + (in_long ? t->uses_before : 0) - hits);
 }
 
 /* A change back soon after a change: neither is much better than the other one. */
@@ -324,10 +365,13 @@ void ds_trials_use(struct ds_trials *t, u32 index)
 
 	if (!t->trials || index == t->used)
 		return;
-	apart = t->trials[index].apart;
-	for (i = 0; i < DS_TRIALS; i++)
-		t->trials[i].apart += apart;
-	t->trials[index].apart = 0;
+	apart = t->trials[index].lately.apart;
+	for (i = 0; i < DS_TRIALS; i++) {
+		t->trials[i].lately.apart += apart;
+		t->trials[i].before = (struct ds_trial_tally) { 0 };
+	}
+	t->trials[index].lately.apart = 0;
+	t->uses_before = 0;
 	ds_trials_doubt(t, index > t->used ? 1 : -1);
 	t->used = index;
 	t->steady = 0;
@@ -340,32 +384,43 @@ bool ds_trials_in_doubt(const struct ds_trials *t)
 }
 
 /* It leads. */
-static bool ds_trials_is_chance(const struct ds_trials *t, u32 index)
+static bool ds_trials_is_chance(const struct ds_trials *t, u32 index, bool in_long)
 {
 	u64 chance = index > t->used ? DS_TRIAL_RAISE : DS_TRIAL_LOWER;
-	s64 lead = ds_trials_lead(t, index);
+	s64 lead = ds_trials_lead(t, index, in_long);
 
-	if (t->steady > DS_TRIAL_SETTLED)
+	if (!in_long && t->steady > DS_TRIAL_SETTLED)
 		chance = chance * 3 / 2;
 	if (ds_trials_in_doubt(t))
 		chance <<= t->doubts - 1;
-	return (u64)(lead * lead) <= chance * t->trials[index].apart;
+	return (u64)(lead * lead) <= chance * ds_trials_seen(t, index, in_long).apart;
+}
+
+static u32 ds_trials_best_of(const struct ds_trials *t, u32 first, u32 last, bool in_long)
+{
+	u32 i, best = t->used, hits = in_long ? ds_trials_seen(t, best, true).hits : 0;
+	s32 most = (s32)(ds_trials_fewer(t, in_long) / DS_TRIAL_BAND * DS_TRIAL_HIT), lead;
+
+	for (i = first; i <= last; i++) {
+		lead = ds_trials_lead(t, i, in_long);
+		if (lead <= most || ds_trials_seen(t, i, in_long).hits < hits ||
+		    ds_trials_is_chance(t, i, in_long))
+			continue;
+		most = lead;
+		best = i;
+	}
+	return best;
 }
 
 u32 ds_trials_best(const struct ds_trials *t)
 {
-	u32 i, best = t->used;
-	s32 most;
+	u32 best = t->used;
 
 	if (!t->trials)
 		return best;
-	most = (s32)(ds_trials_fewer(t) / DS_TRIAL_BAND * DS_TRIAL_HIT);
-	for (i = 0; i < DS_TRIALS; i++) {
-		if (ds_trials_lead(t, i) <= most || ds_trials_is_chance(t, i))
-			continue;
-		most = ds_trials_lead(t, i);
-		best = i;
-	}
+	best = ds_trials_best_of(t, 0, DS_TRIALS - 1, false);
+	if (best == t->used && t->steady >= DS_TRIAL_LONG)
+		best = ds_trials_best_of(t, best + 1, min(best + 1, DS_TRIALS - 1), true);
 	return best;
 }
 
@@ -377,16 +432,33 @@ bool ds_trials_is_worse(const struct ds_trials *t, u32 index, u32 parts)
 	if (!t->trials)
 		return false;
 	for (i = 0; i < DS_TRIALS; i++)
-		most = max(most, ds_trials_lead(t, i));
+		most = max(most, ds_trials_lead(t, i, false));
 	most -= max((s32)(t->uses / DS_TRIAL_TRIFLE), DS_TRIAL_FEW) * DS_TRIAL_HIT;
-	most -= (s32)((u64)ds_trials_fewer(t) * parts / 256) * DS_TRIAL_HIT;
-	return ds_trials_lead(t, index) < most;
+	most -= (s32)((u64)ds_trials_fewer(t, false) * parts / 256) * DS_TRIAL_HIT;
+	return ds_trials_lead(t, index, false) < most;
+}
+
+/* By a part of the difference, as that is chance. Those leave that were used longest ago. */
+void ds_trials_resize(struct ds_trials *t, u32 size)
+{
+	u32 i;
+
+	size = min(max(size, 1u), t->room);
+	if (size < t->size)
+		t->size -= (t->size - size + 3) / 4;
+	else
+		t->size += (size - t->size) / 4;
+	for (i = 0; t->trials && i < DS_TRIALS; i++)
+		while (t->trials[i].count > t->size)
+			ds_trial_remove(&t->trials[i], 0);
 }
 
 void ds_trials_age(struct ds_trials *t)
 {
 	t->steady++;
 	ds_trials_trust(t);
+	if (t->trials && t->steady % DS_TRIAL_LONG_AGO == 0)
+		ds_trials_halve_before(t);
 	if (++t->waned < t->span)
 		return;
 	t->waned = 0;

@@ -19,6 +19,12 @@
  * uses count half after each span of intervals. So thresholds that are nearly as good do not
  * take turns.
  *
+ * Of a small cache few uses are in the sample, and some intervals do not tell a difference of a
+ * few percent from chance. So once a threshold has stood for 32 intervals, all counts that was
+ * seen since it came into use; after each 64 intervals what was before them counts half. Only the
+ * next higher one is tried so, as a load that drifts makes any sum say too much, and only if it
+ * hits as often, as what a move costs is not known to a few percent. 4 of these roots are enough.
+ *
  * Two may do so all the same, as what a miniature sees depends on the threshold in use: tokens
  * in L1 are counted otherwise than those outside, and either may look better while the other is
  * in use. So a change that is taken back within some intervals raises a doubt, and each but the
@@ -30,6 +36,10 @@
  * times in a row has used it before it has come. So what is used again within as many uses as
  * a move takes, on average, is no hit.
  *
+ * By chance more or fewer of the keys are in the sample than its share of them. A loop that is
+ * a little longer than the cache would be one that fits. So a miniature of L1 is as large as the
+ * part of L1 that is in the sample.
+ *
  * Searches are linear; there are at most DS_TRIAL_MAX entries, and of a large cache few
  * uses are in the sample. Not thread safe.
  */
@@ -39,7 +49,7 @@
 #include "../shim.h"
 
 #define DS_TRIALS	13u
-#define DS_TRIAL_MAX	224u	/* entries of a miniature */
+#define DS_TRIAL_MAX	208u	/* entries for which a miniature has memory */
 #define DS_TRIAL_MIN	64u
 #define DS_TRIAL_HIT	4	/* what a hit is worth */
 #define DS_TRIAL_MARKS	8u	/* in the time after which one is idle */
@@ -49,24 +59,34 @@
 extern const u8 ds_trial_thresholds[DS_TRIALS];
 
 /**
+ * struct ds_trial_tally - what a miniature has done
+ * @hits: how often it hit
+ * @gain: what these were worth, less what moves cost
+ * @apart: sum of the squares of its gain less that of the one in use
+ */
+struct ds_trial_tally {
+	u32 hits;
+	s32 gain;
+	u64 apart;
+};
+
+/**
  * struct ds_trial - a miniature; the one that was used longest ago is first
  * @tags: 16 bits of a key's hash
  * @heats: uses, to 255, halved in each interval; NULL: not by heat
  * @count: keys
  * @unused: of these, at the beginning, that were not used since the last mark in time, the one
  *	before it, and so on
- * @hits: how often it hit
- * @gain: what these were worth, less what moves cost
- * @apart: sum of the squares of its gain less that of the one in use
+ * @lately: older uses count half after each span of intervals
+ * @before: what has ceased to count in @lately since a threshold came into use
  */
 struct ds_trial {
 	u16 *tags;
 	u8 *heats;
 	u32 count;
 	u8 unused[DS_TRIAL_MARKS];
-	u32 hits;
-	s32 gain;
-	u64 apart;
+	struct ds_trial_tally lately;
+	struct ds_trial_tally before;
 };
 
 /**
@@ -101,6 +121,7 @@ struct ds_trial_moves {
  * struct ds_trials - miniatures of one cache
  * @trials: by the index of their threshold; NULL: there are none, and nobody is better
  * @moves: behind them
+ * @room: entries for which each has memory
  * @size: entries of each
  * @sampled: keys whose hash is below are in the sample, in 2^-32
  * @used: index of the threshold in use
@@ -109,7 +130,8 @@ struct ds_trial_moves {
  * @way: of the last change: 1 to a higher one, -1 to a lower one; 0: none was
  * @doubts: changes that were soon taken back, to DS_TRIAL_DOUBTS; fade
  * @longer: how often the time for which they last has doubled
- * @uses: of keys in the sample
+ * @uses: of keys in the sample, of which ds_trial.lately tells
+ * @uses_before: those of ds_trial.before
  * @random: state
  * @move_cost: what it costs to move a key in, to 256; whoever knows may change it at any time
  * @since: time that has passed since the last mark
@@ -121,11 +143,13 @@ struct ds_trial_moves {
 struct ds_trials {
 	struct ds_trial *trials;
 	struct ds_trial_moves *moves;
+	u32 room;
 	u32 size;
 	u32 sampled;
 	u32 used;
 	u32 steady;
 	u32 uses;
+	u32 uses_before;
 	u32 random;
 	u32 move_cost;
 	u32 since;
@@ -197,6 +221,15 @@ bool ds_trials_is_worse(const struct ds_trials *t, u32 index, u32 parts);
 
 /* Were changes taken back soon, more than once? */
 bool ds_trials_in_doubt(const struct ds_trials *t);
+
+/**
+ * ds_trials_resize - so many of the cache's entries are in the sample
+ * @t: the miniatures
+ * @size: entries
+ *
+ * Once in an interval, while the cache is full.
+ */
+void ds_trials_resize(struct ds_trials *t, u32 size);
 
 /* An interval has ended. */
 void ds_trials_age(struct ds_trials *t);

@@ -162,6 +162,20 @@ static void as_good_where_idle_ones_leave(void **state)
 	l2_tokens = 0;
 }
 
+/* By chance all of such a loop's keys that are in the sample may fit into a miniature. */
+static void as_good_where_a_loop_hardly_fits(void **state)
+{
+	static const u8 thresholds[] = { 1, 2, 3, 4, 6, 8, 12, 16 };
+	u32 objects;
+
+	(void)state;
+	for (objects = CAPACITY - 6; objects <= CAPACITY + 24; objects += 3) {
+		struct phase phase = { LOOP, objects };
+
+		assert_true(part_of_best(&phase, thresholds, ARRAY_SIZE(thresholds)) >= 99);
+	}
+}
+
 /* After any change of phase, and from the highest threshold. */
 static void count_changes(u32 seed, u32 first, u32 *changes, u32 *late)
 {
@@ -287,6 +301,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(as_good_as_the_best_fixed_one),
 		TEST(as_good_where_idle_ones_leave),
+		TEST(as_good_where_a_loop_hardly_fits),
 		TEST(settles_and_stays),
 		TEST(a_steady_load_settles),
 	};

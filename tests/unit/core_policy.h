@@ -133,8 +133,8 @@ static inline void assert_sound(void)
 /* As if one had hit so often more than the one in use, and the two had differed so often. */
 static inline void trial_leads(struct ds_trials *t, u32 index, s32 hits, u32 apart)
 {
-	t->trials[index].gain = t->trials[t->used].gain + hits * DS_TRIAL_HIT;
-	t->trials[index].apart = (u64)apart * DS_TRIAL_HIT * DS_TRIAL_HIT;
+	t->trials[index].lately.gain = t->trials[t->used].lately.gain + hits * DS_TRIAL_HIT;
+	t->trials[index].lately.apart = (u64)apart * DS_TRIAL_HIT * DS_TRIAL_HIT;
 }
 
 #endif /* CORE_POLICY_H */

@@ -408,11 +408,11 @@ static void trials_come_first(void **state)
 	assert_int_equal(interval(950, 300, 100, 900), 8);
 	trial_leads(l1, ds_trials_index(2), 0, 0);
 	l1->uses = 16000;
-	l1->trials[l1->used].hits = 8000;
+	l1->trials[l1->used].lately.hits = 8000;
 	trial_leads(l1, ds_trials_index(16), -1032, 0);
 	assert_int_equal(interval(950, 300, 100, 900), 8);
 	l1->uses = 16000;
-	l1->trials[l1->used].hits = 8000;
+	l1->trials[l1->used].lately.hits = 8000;
 	trial_leads(l1, ds_trials_index(16), -1031, 0);
 	policy.base->fit = 128;
 	assert_int_equal(interval(950, 300, 100, 900), 16);

@@ -12,19 +12,19 @@ static void one_is_better_by_a_band(void **state)
 	(void)state;
 	assert_int_equal(ds_trials_init(&t, CAPACITY, ~0u, true), 0);
 	t.uses = 4800;
-	t.trials[0].hits = 2400;
-	t.trials[0].gain = 2400 * DS_TRIAL_HIT;
+	t.trials[0].lately.hits = 2400;
+	t.trials[0].lately.gain = 2400 * DS_TRIAL_HIT;
 	trial_leads(&t, 5, 100, 100);
 	assert_int_equal(ds_trials_best(&t), 0);
 	trial_leads(&t, 5, 101, 100);
 	assert_int_equal(ds_trials_best(&t), 5);
 	/* So it is of the hits. */
-	t.trials[0].hits = 2300;
+	t.trials[0].lately.hits = 2300;
 	trial_leads(&t, 5, 96, 100);
 	assert_int_equal(ds_trials_best(&t), 5);
 	trial_leads(&t, 5, 95, 100);
 	assert_int_equal(ds_trials_best(&t), 0);
-	t.trials[0].hits = 2400;
+	t.trials[0].lately.hits = 2400;
 	trial_leads(&t, 5, 101, 101 * 101 / 16);
 	assert_int_equal(ds_trials_best(&t), 5);
 	trial_leads(&t, 5, 101, 101 * 101 / 16 + 1);
@@ -38,7 +38,7 @@ static void one_is_better_by_a_band(void **state)
 	assert_false(ds_trials_is_worse(&t, 5, 1));
 	/* So are six of fewer. */
 	t.uses = 2;
-	t.trials[0].hits = 1;
+	t.trials[0].lately.hits = 1;
 	trial_leads(&t, 6, 107, 0);
 	assert_false(ds_trials_is_worse(&t, 5, 0));
 	trial_leads(&t, 6, 108, 0);
@@ -54,16 +54,16 @@ static void another_one_comes_into_use(void **state)
 	(void)state;
 	assert_int_equal(ds_trials_init(&t, CAPACITY, ~0u, true), 0);
 	t.uses = 4800;
-	t.trials[0].hits = 2401;
-	t.trials[6].hits = 2511;
+	t.trials[0].lately.hits = 2401;
+	t.trials[6].lately.hits = 2511;
 	trial_leads(&t, 5, 100, 102);
 	trial_leads(&t, 6, 111, 130);
 	t.steady = 7;
 	ds_trials_use(&t, 6);
 	assert_int_equal(t.steady, 0);
-	assert_int_equal(t.trials[6].apart, 0);
-	assert_int_equal(t.trials[5].apart, 232 * one);	/* at most */
-	assert_int_equal(t.trials[0].apart, 130 * one);
+	assert_int_equal(t.trials[6].lately.apart, 0);
+	assert_int_equal(t.trials[5].lately.apart, 232 * one);	/* at most */
+	assert_int_equal(t.trials[0].lately.apart, 130 * one);
 	/* It is to be beaten by a 24th of what it missed: 2289 times. */
 	trial_leads(&t, 5, 95, 100);
 	assert_int_equal(ds_trials_best(&t), 6);
@@ -71,9 +71,9 @@ static void another_one_comes_into_use(void **state)
 	assert_int_equal(ds_trials_best(&t), 5);
 	ds_trials_age(&t);
 	assert_int_equal(t.uses, 2400);
-	assert_int_equal(t.trials[0].hits, 1200);
-	assert_int_equal(t.trials[5].gain, (111 + 96) * DS_TRIAL_HIT / 2);
-	assert_int_equal(t.trials[0].apart, 65 * one);
+	assert_int_equal(t.trials[0].lately.hits, 1200);
+	assert_int_equal(t.trials[5].lately.gain, (111 + 96) * DS_TRIAL_HIT / 2);
+	assert_int_equal(t.trials[0].lately.apart, 65 * one);
 	assert_int_equal(t.steady, 1);
 	ds_trials_destroy(&t);
 }
@@ -214,6 +214,104 @@ static void raising_takes_less_than_lowering(void **state)
 	ds_trials_destroy(&t);
 }
 
+/* Of 240 uses 150 are hits; another threshold has six more, of twenty that differ. */
+static void see_interval(struct ds_trials *t, u32 better)
+{
+	t->uses += 240;
+	t->trials[t->used].lately.hits += 150;
+	t->trials[better].lately.hits += 156;
+	t->trials[better].lately.gain += 6 * DS_TRIAL_HIT;
+	t->trials[better].lately.apart += 20 * DS_TRIAL_HIT * DS_TRIAL_HIT;
+}
+
+/*
+ * What might be chance in an interval is none in many. Only the next higher threshold is tried so,
+ * and only if it hits as often.
+ */
+static void a_small_difference_shows_in_long(void **state)
+{
+	struct ds_trials next, far, moves;
+	u32 i;
+
+	(void)state;
+	assert_int_equal(ds_trials_init(&next, CAPACITY, ~0u, false), 0);
+	assert_int_equal(ds_trials_init(&far, CAPACITY, ~0u, false), 0);
+	assert_int_equal(ds_trials_init(&moves, CAPACITY, ~0u, true), 0);
+	for (i = 0; i < 40; i++) {
+		see_interval(&next, 1);
+		see_interval(&far, 2);
+		see_interval(&moves, 1);
+		moves.trials[1].lately.hits -= 7;
+		assert_int_equal(ds_trials_best(&next), i < 32 ? 0 : 1);
+		assert_int_equal(ds_trials_best(&far), 0);
+		assert_int_equal(ds_trials_best(&moves), 0);
+		ds_trials_age(&next);
+		ds_trials_age(&far);
+		ds_trials_age(&moves);
+	}
+	moves.trials[1].before.hits += 50;
+	assert_int_equal(ds_trials_best(&moves), 1);
+	/* It is 4.4 of the roots. */
+	next.trials[1].before.apart *= 4;
+	assert_int_equal(ds_trials_best(&next), 1);
+	next.doubts = 2;
+	assert_int_equal(ds_trials_best(&next), 0);
+	next.doubts = 0;
+	/* And to be more than a 24th of all misses. */
+	next.uses_before += 4000;
+	next.trials[0].before.hits += 1000;
+	next.trials[1].before.hits += 1000;
+	assert_int_equal(ds_trials_best(&next), 0);
+	ds_trials_destroy(&moves);
+	ds_trials_destroy(&far);
+	ds_trials_destroy(&next);
+}
+
+/* Nor is there one above the last. */
+static void no_lower_one_shows_in_long(void **state)
+{
+	struct ds_trials t;
+	u32 i;
+
+	(void)state;
+	assert_int_equal(ds_trials_init(&t, CAPACITY, ~0u, false), 0);
+	ds_trials_use(&t, DS_TRIALS - 1);
+	for (i = 0; i <= 40; i++) {
+		see_interval(&t, DS_TRIALS - 2);
+		assert_int_equal(ds_trials_best(&t), DS_TRIALS - 1);
+		ds_trials_age(&t);
+	}
+	ds_trials_destroy(&t);
+}
+
+/* What was long ago counts half; with another threshold in use it does not count any more. */
+static void long_ago_is_forgotten(void **state)
+{
+	struct ds_trials t;
+	u32 i;
+
+	(void)state;
+	assert_int_equal(ds_trials_init(&t, CAPACITY, ~0u, false), 0);
+	for (i = 0; i < 63; i++) {
+		see_interval(&t, 5);
+		ds_trials_age(&t);
+	}
+	assert_int_equal(t.uses, 239);
+	assert_in_range(t.uses_before, 63 * 240 - 2 * 240, 63 * 240 - 240);
+	assert_in_range(t.trials[0].before.hits, 61 * 150, 62 * 150);
+	assert_in_range(t.trials[5].before.gain, 59 * 24, 62 * 24);
+	ds_trials_age(&t);
+	assert_in_range(t.uses_before, 63 * 120 - 240, 63 * 120);
+	assert_in_range(t.trials[0].before.hits, 62 * 75, 63 * 75);
+	assert_in_range(t.trials[5].before.apart, 60 * 160, 63 * 160);
+	ds_trials_use(&t, 6);
+	assert_int_equal(t.uses_before, 0);
+	assert_int_equal(t.trials[0].before.hits, 0);
+	assert_int_equal(t.trials[5].before.gain, 0);
+	assert_int_equal(t.trials[5].before.apart, 0);
+	ds_trials_destroy(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -224,6 +322,9 @@ int main(void)
 		TEST(steps_of_a_way_raise_none),
 		TEST(doubts_fade),
 		TEST(raising_takes_less_than_lowering),
+		TEST(a_small_difference_shows_in_long),
+		TEST(no_lower_one_shows_in_long),
+		TEST(long_ago_is_forgotten),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

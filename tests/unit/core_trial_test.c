@@ -13,6 +13,7 @@ static void nobody_is_better_without_trials(void **state)
 	assert_false(ds_trials_want(&t, 0));
 	ds_trials_use(&t, 3);
 	ds_trials_age(&t);
+	ds_trials_resize(&t, 7);
 	ds_trials_move(&t, true);
 	ds_trials_time_moves(&t, false);
 	assert_int_equal(ds_trials_best(&t), 0);
@@ -37,8 +38,8 @@ static void sizes(void **state)
 {
 	static const struct {
 		u32 capacity, l1, both;
-	} of[] = { { 16, 16, 16 }, { 64, 64, 64 }, { 511, 64, 64 }, { 512, 224, 128 },
-		   { 2047, 224, 128 }, { 2048, 224, 192 }, { 1 << 20, 224, 192 } };
+	} of[] = { { 16, 16, 16 }, { 64, 64, 64 }, { 511, 64, 64 }, { 512, 192, 128 },
+		   { 2047, 192, 128 }, { 2048, 192, 192 }, { 1 << 20, 192, 192 } };
 	struct ds_trials t;
 	u32 i, l1;
 
@@ -47,6 +48,7 @@ static void sizes(void **state)
 		for (l1 = 0; l1 < 2; l1++) {
 			assert_int_equal(ds_trials_init(&t, of[i].capacity, ~0u, l1), 0);
 			assert_int_equal(t.size, l1 ? of[i].l1 : of[i].both);
+			assert_int_equal(t.room, t.size + (l1 ? min(t.size / 8, 16u) : 0));
 			assert_int_equal(t.sampled,
 					 min(((u64)t.size << 32) / of[i].capacity, 0xffffffffull));
 			assert_int_not_equal(t.random, 0);	/* it would stay so */
@@ -58,6 +60,38 @@ static void sizes(void **state)
 	ds_trials_destroy(&t);
 	assert_int_equal(ds_trials_init(&t, 1000, 1, false), 0);
 	assert_int_equal(t.size, 1);
+	ds_trials_destroy(&t);
+}
+
+/* A quarter of the difference, and down to the last one; those leave that were used longest ago. */
+static void as_large_as_the_sample(void **state)
+{
+	static const u32 asked[] = { 60, 60, 60, 60, 60, 62, 64, 1000, 1000, 1000, 1000, 1000 };
+	static const u32 sizes[] = { 63, 62, 61, 60, 60, 60, 61, 63, 65, 66, 67, 68 };
+	struct ds_trials t;
+	u32 i;
+
+	(void)state;
+	assert_int_equal(ds_trials_init(&t, CAPACITY, ~0u, true), 0);
+	for (i = 0; i < 64; i++)
+		ds_trials_access(&t, (u64)i << 8, 1, 0);
+	for (i = 0; i < ARRAY_SIZE(asked); i++) {
+		ds_trials_resize(&t, asked[i]);
+		assert_int_equal(t.size, sizes[i]);
+		assert_int_equal(t.trials[0].count, max(63 - min(i, 3u), 60u));
+		assert_int_equal(t.trials[0].tags[0], 64 - t.trials[0].count);
+	}
+	for (i = 0; i < 16; i++)
+		ds_trials_resize(&t, ~0u);
+	assert_in_range(t.size, 69, t.room);
+	for (i = 100; i < 200; i++)
+		ds_trials_access(&t, (u64)i << 8, 1, 0);
+	assert_int_equal(t.trials[0].count, t.size);
+	for (i = 0; i < 100; i++)
+		ds_trials_resize(&t, 0);
+	assert_int_equal(t.size, 1);
+	assert_int_equal(t.trials[0].count, 1);
+	assert_int_equal(t.trials[0].tags[0], 199);
 	ds_trials_destroy(&t);
 }
 
@@ -91,14 +125,14 @@ static void who_is_in(void **state)
 	assert_int_equal(t.trials[low].tags[15], 16);
 	assert_int_equal(t.trials[high].count, 0);
 	assert_int_equal(t.uses, 17);
-	assert_int_equal(t.trials[low].hits, 0);
+	assert_int_equal(t.trials[low].lately.hits, 0);
 	ds_trials_access(&t, 1 << 8, 5, 0);
 	assert_int_equal(t.trials[low].tags[15], 1);
-	assert_int_equal(t.trials[low].hits, 1);
-	assert_int_equal(t.trials[low].gain, DS_TRIAL_HIT);
-	assert_int_equal(t.trials[high].gain, 0);
-	assert_int_equal(t.trials[low].apart, 0);	/* as that of threshold 1 */
-	assert_int_equal(t.trials[high].apart, DS_TRIAL_HIT * DS_TRIAL_HIT);
+	assert_int_equal(t.trials[low].lately.hits, 1);
+	assert_int_equal(t.trials[low].lately.gain, DS_TRIAL_HIT);
+	assert_int_equal(t.trials[high].lately.gain, 0);
+	assert_int_equal(t.trials[low].lately.apart, 0);	/* as that of threshold 1 */
+	assert_int_equal(t.trials[high].lately.apart, DS_TRIAL_HIT * DS_TRIAL_HIT);
 	ds_trials_destroy(&t);
 
 	assert_int_equal(ds_trials_init(&t, 16, ~0u, true), 0);
@@ -222,14 +256,14 @@ static void what_moves_cost(void **state)
 	t.move_cost = 3;
 	for (i = 0; i < 34; i++)
 		ds_trials_access(&t, (u64)(i % 17) << 8, 5, 0);
-	assert_int_equal(t.trials[low].hits, 0);
-	assert_int_equal(t.trials[low].gain, -3 * 34);
-	assert_int_equal(t.trials[high].gain, 0);
-	assert_int_equal(t.trials[high].apart, 9 * 34);
+	assert_int_equal(t.trials[low].lately.hits, 0);
+	assert_int_equal(t.trials[low].lately.gain, -3 * 34);
+	assert_int_equal(t.trials[high].lately.gain, 0);
+	assert_int_equal(t.trials[high].lately.apart, 9 * 34);
 	/* What never hits is best left alone, and this is not by chance. */
 	assert_int_equal(ds_trials_best(&t), high);
 	ds_trials_access(&t, 16 << 8, 5, 0);
-	assert_int_equal(t.trials[low].gain, DS_TRIAL_HIT - 3 * 34);
+	assert_int_equal(t.trials[low].lately.gain, DS_TRIAL_HIT - 3 * 34);
 	ds_trials_destroy(&t);
 }
 
@@ -250,13 +284,13 @@ static void a_key_takes_time_to_come(void **state)
 		ds_trials_access(&t, 2 << 8, 1, 0);	/* only the lowest one takes it */
 		ds_trials_access(&t, 1 << 8, 5, 0);
 		ds_trials_access(&t, 1 << 8, 6, 0);	/* here the higher one does */
-		assert_int_equal(t.trials[low].hits, hits_of[lasts]);
-		assert_int_equal(t.trials[low].gain, hits_of[lasts] * DS_TRIAL_HIT - 3);
+		assert_int_equal(t.trials[low].lately.hits, hits_of[lasts]);
+		assert_int_equal(t.trials[low].lately.gain, hits_of[lasts] * DS_TRIAL_HIT - 3);
 		assert_int_equal(t.trials[low].count, 1);
-		assert_int_equal(t.trials[0].gain, hits_of[lasts] * DS_TRIAL_HIT - 6);
-		assert_int_equal(t.trials[high].gain, -3);
+		assert_int_equal(t.trials[0].lately.gain, hits_of[lasts] * DS_TRIAL_HIT - 6);
+		assert_int_equal(t.trials[high].lately.gain, -3);
 		ds_trials_access(&t, 1 << 8, 7, 0);
-		assert_int_equal(t.trials[high].hits, lasts == 0);
+		assert_int_equal(t.trials[high].lately.hits, lasts == 0);
 		ds_trials_destroy(&t);
 	}
 	/* Of all uses that are known. */
@@ -265,9 +299,9 @@ static void a_key_takes_time_to_come(void **state)
 	for (i = 0; i < DS_TRIAL_LATEST + 1; i++)
 		ds_trials_access(&t, (u64)i << 8, 5, 0);
 	ds_trials_access(&t, 1 << 8, 5, 0);
-	assert_int_equal(t.trials[low].hits, 0);
+	assert_int_equal(t.trials[low].lately.hits, 0);
 	ds_trials_access(&t, 1 << 8, 5, 0);
-	assert_int_equal(t.trials[low].hits, 1);
+	assert_int_equal(t.trials[low].lately.hits, 1);
 	ds_trials_destroy(&t);
 }
 
@@ -479,21 +513,33 @@ static void counters_do_not_overflow(void **state)
 	struct ds_trials t;
 
 	(void)state;
-	assert_int_equal(ds_trials_init(&t, CAPACITY, ~0u, true), 0);
+	assert_int_equal(ds_trials_init(&t, CAPACITY, ~0u, false), 0);
 	t.move_cost = 256;
-	t.uses = 0x3ffffe;
-	t.trials[0].gain = -256 * 0x3ffffe;
-	t.trials[0].apart = 260 * 260 * 0x3ffffeull;
+	t.uses = 0x1ffffe;
+	t.trials[0].lately.gain = -256 * 0x1ffffe;
+	t.trials[0].lately.apart = 260 * 260 * 0x1ffffeull;
 	ds_trials_access(&t, 1 << 8, 1, 0);
-	assert_int_equal(t.uses, 0x3fffff);
+	assert_int_equal(t.uses, 0x1fffff);
+	t.uses_before = 0xfffff;
 	ds_trials_access(&t, 2 << 8, 1, 0);
-	assert_int_equal(t.uses, 0x200000);
-	assert_int_equal(t.trials[0].gain, -128 * 0x400000);
-	assert_int_equal(t.trials[0].apart, 130 * 260 * 0x3ffffeull);
-	/* The square of the largest lead has room, too. */
-	t.trials[1].gain = 4 * 0x3fffff;
-	t.trials[1].apart = 260 * 260 * 0x400000ull;
-	t.trials[0].gain = -256 * 0x3fffff;
+	assert_int_equal(t.uses, 0x100000);
+	assert_int_equal(t.uses_before, 0x1fffff);
+	assert_int_equal(t.trials[0].lately.gain, -128 * 0x200000);
+	assert_int_equal(t.trials[0].before.gain, -128 * 0x200000);
+	assert_int_equal(t.trials[0].lately.apart, 130 * 260 * 0x1ffffeull);
+	t.uses = 0x1fffff;
+	ds_trials_access(&t, 3 << 8, 1, 0);
+	assert_int_equal(t.uses_before, (0x1fffff + 0x100000) / 2);
+	assert_in_range(-t.trials[0].before.gain, 96 * 0x200000, 97 * 0x200000);
+	/* The square of the largest lead has room, too, and its sum in a long time. */
+	t.steady = 32;
+	t.used = 2;
+	t.uses = 0x1fffff;
+	t.uses_before = 0x1fffff;
+	t.trials[1].lately.gain = t.trials[1].before.gain = 4 * 0x1fffff;
+	t.trials[1].before.apart = 260 * 260 * 0x200000ull;
+	t.trials[1].lately.apart = ~0u * 0x10000ull;
+	t.trials[2].lately.gain = t.trials[2].before.gain = -256 * 0x1fffff;
 	assert_int_equal(ds_trials_best(&t), 1);
 	ds_trials_destroy(&t);
 }
@@ -504,6 +550,7 @@ int main(void)
 		TEST(nobody_is_better_without_trials),
 		TEST(memory_runs_out),
 		TEST(sizes),
+		TEST(as_large_as_the_sample),
 		TEST(index_of_any_threshold),
 		TEST(who_is_in),
 		TEST(who_was_idle_leaves),
