@@ -5,6 +5,7 @@
 #include <charconv>
 #include <filesystem>
 
+#include "memory.hpp"
 #include "progress.hpp"
 #include "units.hpp"
 
@@ -50,7 +51,8 @@ std::vector<uint32_t> capacities_of(const Call &call) {
     return capacities;
 }
 
-ds::sim::Trace read_of(const Call &call, const std::string &path) {
+ds::sim::Trace read_of(const Call &call, const std::string &path,
+                       const ds::sim::ObjectLimit &objects) {
     std::error_code none;
     uint64_t size = std::filesystem::file_size(path, none);
     // How long a pipe will be nobody knows.
@@ -61,6 +63,8 @@ ds::sim::Trace read_of(const Call &call, const std::string &path) {
             return ds::sim::read_trace(path,
                                        {.format = ds::sim::format_of(call.text("--format")),
                                         .most = call.number("--most"),
+                                        .memory = memory_at_hand(),
+                                        .objects = objects,
                                         .block = static_cast<uint32_t>(call.number("--block")),
                                         .progress = [&](uint64_t bytes) {
                                             if (!none)
@@ -72,8 +76,8 @@ ds::sim::Trace read_of(const Call &call, const std::string &path) {
     }
 }
 
-ds::sim::Trace trace_of(Call &call, const std::string &path) {
-    ds::sim::Trace trace = read_of(call, path);
+ds::sim::Trace trace_of(Call &call, const std::string &path, const ds::sim::ObjectLimit &objects) {
+    ds::sim::Trace trace = read_of(call, path, objects);
 
     if (call.has("--block") && trace.format != ds::sim::Format::address)
         call.out.warn("--block means nothing for '" + path + "', which is no trace of addresses");
@@ -82,8 +86,9 @@ ds::sim::Trace trace_of(Call &call, const std::string &path) {
     return trace;
 }
 
-ds::sim::Trace accesses_of(Call &call, const std::string &path) {
-    ds::sim::Trace trace = trace_of(call, path);
+ds::sim::Trace accesses_of(Call &call, const std::string &path,
+                           const ds::sim::ObjectLimit &objects) {
+    ds::sim::Trace trace = trace_of(call, path, objects);
 
     if (!trace.accesses())
         throw from_errno("SIM", EBADMSG,
