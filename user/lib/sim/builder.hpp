@@ -85,6 +85,9 @@ public:
     /// The file seems to have been cut: @p why.
     void doubt(std::string why) { trace_.doubt = std::move(why); }
 
+    /// This column has another name than one of operations, though it may be one.
+    void ignore(std::string column) { trace_.ignored = std::move(column); }
+
     /// Throws Failure (EBADMSG) if there is no request.
     Trace finish(Format format) && {
         if (trace_.requests.empty())

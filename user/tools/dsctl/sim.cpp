@@ -83,6 +83,10 @@ ds::sim::Trace trace_of(Call &call, const std::string &path, const ds::sim::Obje
         call.out.warn("--block means nothing for '" + path + "', which is no trace of addresses");
     if (!trace.doubt.empty())
         call.out.warn("'" + path + "' may have been cut: " + trace.doubt);
+    if (!trace.ignored.empty())
+        call.out.warn("column '" + trace.ignored + "' of '" + path +
+                      "' is ignored, and all requests read: if it says what they do, name it "
+                      "'operation'");
     return trace;
 }
 
