@@ -46,6 +46,8 @@ std::vector<uint32_t> capacities_of(const Call &call) {
         if (!capacity || *capacity < 1 || *capacity > most_entries)
             throw usage("a capacity is 1 to " + std::to_string(most_entries) + " entries, not '" +
                         text + "'");
+        if (std::ranges::count(capacities, *capacity) > 0)
+            throw usage("--capacity names " + text + " twice", "name it once");
         capacities.push_back(static_cast<uint32_t>(*capacity));
     }
     return capacities;
