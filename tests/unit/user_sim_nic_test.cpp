@@ -110,6 +110,8 @@ void good_lines(void **) {
         assert_int_equal(points.back().qps, most_qps);
         assert_true(points.back().mpps == 0.001);
     }
+    assert_false(parse_nic_curve(good).or_throw().in_line);
+    assert_true(parse_nic_curve(good + "9,1.5").or_throw().in_line);
 }
 
 // The numbers alone may be those of either column.
@@ -126,6 +128,7 @@ void names_of_the_other_column(void **) {
         NicCurve curve = parse_nic_curve(names + lines).or_throw();
         assert_int_equal(curve.points.size(), 8);
         assert_int_equal(!curve.doubt.empty(), reversed);
+        assert_false(curve.in_line);
     }
 }
 
@@ -342,6 +345,13 @@ void no_parameter_is_impossible(void **) {
         assert_true(m.translation.entries <= most_qps);
         assert_true(m.translation.miss_ns >= 1e-3 && m.translation.miss_ns <= 1e9);
     }
+    // Where rates fall at once a READ takes nearly nothing but for misses.
+    auto stops = [&](NicPart part) { return std::ranges::count(fit_nic(step).stopped, part) > 0; };
+    assert_false(stops(NicPart::work) || stops(NicPart::contexts));
+    std::erase_if(step, [](const NicPoint &point) { return point.qps >= 200; });
+    for (uint32_t qps = 200; qps < 500; qps++)
+        step.push_back({qps, 1});
+    assert_true(stops(NicPart::work) && !stops(NicPart::contexts));
     // However well it fits: of a straight line no link is seen, nor what work takes.
     NicFit fit = fit_nic(linear);
     assert_true(fit.mean_error < 0.01);

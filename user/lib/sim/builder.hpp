@@ -2,6 +2,7 @@
 // Makes a trace of the keys that a decoder finds.
 #pragma once
 
+#include <algorithm>
 #include <cerrno>
 
 #include "sim/trace.hpp"
@@ -24,6 +25,8 @@ public:
             grow();
         return static_cast<uint32_t>(keys_.size() - 1);
     }
+
+    size_t count() const { return keys_.size(); }
 
     std::vector<uint64_t> keys() && { return std::move(keys_); }
 
@@ -54,19 +57,25 @@ private:
 class Builder {
 public:
     Builder(std::string path, const ReadOptions &options)
-        : path_(std::move(path)), most_(options.most) {}
+        : path_(std::move(path)),
+          most_(options.most),
+          memory_(options.memory),
+          objects_(options.objects) {}
 
-    /// Throws Failure (EFBIG) if so many more make the trace too long.
+    /// Throws Failure if so many more, each of another object, make the trace too long.
     void expect(uint64_t count) const {
         if (count > most_ - trace_.requests.size())
             throw Failure(
                 {EFBIG, "'" + path_ + "' has more than " + std::to_string(most_) + " requests.",
                  most_ < most_requests ? "Allow more, or cut the trace." : "Cut the trace.",
                  false});
+        check_objects(count);
+        check_memory(trace_.requests.size() + count, std::max<uint64_t>(ids_.count(), count));
     }
     void add(uint64_t key, Operation op) {
         expect(1);
         trace_.requests.push_back({ids_.id_of(key), op});
+        check_objects(ids_.count());
     }
     void add(uint64_t key, Operation op, uint64_t time_ns) {
         add(key, op);
@@ -75,6 +84,9 @@ public:
 
     /// The file seems to have been cut: @p why.
     void doubt(std::string why) { trace_.doubt = std::move(why); }
+
+    /// This column has another name than one of operations, though it may be one.
+    void ignore(std::string column) { trace_.ignored = std::move(column); }
 
     /// Throws Failure (EBADMSG) if there is no request.
     Trace finish(Format format) && {
@@ -88,8 +100,34 @@ public:
     }
 
 private:
+    // At most, while an array is copied to where it has room for twice as many; or, with what was
+    // not used of that, for one pass.
+    static constexpr uint64_t request_bytes = 12, time_bytes = 24, object_bytes = 56;
+
+    void check_objects(uint64_t count) const {
+        if (count > objects_.most)
+            throw Failure({EBADMSG,
+                           "'" + path_ + "' has more than " + std::to_string(objects_.most) +
+                               " objects, for which " + objects_.who + " has no indices.",
+                           objects_.remedy, false});
+    }
+
+    void check_memory(uint64_t requests, uint64_t objects) const {
+        uint64_t times = trace_.time_ns.empty() ? 0 : requests;
+        uint64_t needed = request_bytes * requests + time_bytes * times + object_bytes * objects;
+
+        if (needed > memory_)
+            throw Failure({ENOMEM,
+                           "'" + path_ + "' has " + std::to_string(requests) + " requests of " +
+                               std::to_string(objects) + " objects, if not more, which need " +
+                               std::to_string(needed >> 20) + " MiB of memory, and " +
+                               std::to_string(memory_ >> 20) + " MiB are free.",
+                           "Cut the trace, or use a machine with more memory.", false});
+    }
+
     std::string path_;
-    uint64_t most_;
+    uint64_t most_, memory_;
+    ObjectLimit objects_;
     DenseIds ids_;
     Trace trace_;
 };

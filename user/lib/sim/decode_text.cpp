@@ -157,6 +157,7 @@ struct Columns {
     size_t object = 0;
     size_t operation = 1;
     size_t time = 2;
+    std::string ignored;  // what may be one of operations, if there is none
     bool in_seconds = false;
     size_t count = 3;
     bool header = false;
@@ -185,7 +186,11 @@ std::optional<Columns> Columns::of_header(const Source &source, std::string_view
             is(columns.operation, "operations");
         else if (name == "time_ns" || name == "time")
             is(columns.time, "times"), columns.in_seconds = name == "time";
+        else if (name == "type" || name == "rw" || name == "is_write" || name == "opcode")
+            columns.ignored = name;
     }
+    if (columns.operation != none)
+        columns.ignored.clear();
     bool is_header = columns.object != none || is_name(names[0]);
     if (is_header && columns.count > most)
         source.fail_line("names more than " + std::to_string(most) + " columns");
@@ -267,6 +272,7 @@ void decode_csv(Source &source, Builder &builder) {
         bool first = std::exchange(is_first, false);
         if (auto named = first ? Columns::of_header(source, line) : std::nullopt) {
             columns = *named;
+            builder.ignore(columns.ignored);
             continue;
         }
         size_t count = split_at_commas(line, word);

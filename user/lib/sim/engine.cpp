@@ -44,7 +44,7 @@ void set_parameters(ds_policy *policy, const RunOptions &options) {
 }  // namespace
 
 Cache::Cache(Engine &owner, uint32_t objects, const RunOptions &options) : held_{{}, &owner} {
-    constexpr uint32_t most = 1u << DS_TOKEN_INDEX_BITS;
+    const uint64_t most = RunOptions::object_limit().most;
 
     if (objects > most)
         throw Failure(

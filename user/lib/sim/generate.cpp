@@ -145,6 +145,7 @@ constexpr Maker makers[] = {
     {"mixture", &Generator::mixture}, {"fanout", &Generator::fanout},
 };
 
+// The names are those of dsctl's options.
 void require(bool right, const std::string &sentence) {
     if (!right)
         throw Failure({EINVAL, sentence, "Choose a number in this range.", false});
@@ -154,16 +155,18 @@ void check(const Recipe &r) {
     constexpr uint64_t most_qps = 1 << 20;  // four MRs of a QP then have 22 bits
     constexpr uint64_t most_handles = uint64_t(1) << 32;
 
-    require(r.requests >= 1 && r.requests <= most_requests, "A trace has 1 to 2^30 requests.");
+    require(r.requests >= 1 && r.requests <= most_requests, "--requests is 1 to 1073741824.");
     require(r.objects >= 1 && r.objects <= (r.kind == "fanout" ? most_qps : most_requests),
-            "There are 1 to 2^30 objects, or QPs up to 2^20.");
-    require(r.alpha >= 0 && r.alpha <= 10, "The exponent of zipf is 0 to 10.");
-    require(r.phases >= 1 && r.phases <= 1000, "There are 1 to 1000 phases.");
-    require(r.scans >= 0 && r.scans < 1, "The share of scans is 0 or more, below 1.");
-    require(r.writes >= 0 && r.writes <= 1, "The share of writes is 0 to 1.");
+            r.kind == "fanout" ? "--objects of the kind 'fanout' is 1 to 1048576."
+                               : "--objects is 1 to 1073741824.");
+    require(r.alpha >= 0 && r.alpha <= 10, "--alpha is 0 to 10.");
+    require(r.phases >= 1 && r.phases <= 1000, "--phases is 1 to 1000.");
+    require(r.scans >= 0 && r.scans < 1, "--scans is 0 to 99 percent.");
+    require(r.writes >= 0 && r.writes <= 1, "--writes is 0 to 100 percent.");
     if (r.kind == "phases" && uint64_t(r.objects) * r.phases > most_handles)
-        throw Failure({EINVAL, "The phases have more than 2^32 objects.",
-                       "Choose fewer objects, which each phase has, or fewer phases.", false});
+        throw Failure({EINVAL,
+                       "The phases have more than 2^32 objects: each has those of --objects.",
+                       "Choose fewer objects, or fewer phases.", false});
 }
 
 }  // namespace

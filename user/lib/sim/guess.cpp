@@ -32,8 +32,9 @@ bool is_text(Bytes bytes) {
     });
 }
 
-/// Of text, the first line that is not blank tells; its own decoder then checks all of it.
-Format of_text(Bytes bytes) {
+/// Of text, the first line that is not blank tells; its own decoder then checks all of it. Nothing
+/// for words, as of a sentence, which are of no format.
+std::optional<Format> of_text(Bytes bytes) {
     std::string_view text(reinterpret_cast<const char *>(bytes.data()), bytes.size());
     if (text.starts_with(Source::byte_order_mark))
         text.remove_prefix(Source::byte_order_mark.size());
@@ -44,7 +45,9 @@ Format of_text(Bytes bytes) {
         return Format::csv;
     if (line.starts_with("l ") || line.starts_with("s "))
         return Format::address;
-    return line.find_first_of(" \t") != line.npos ? Format::lis : Format::integers;
+    if (line.find_first_of(" \t") == line.npos)
+        return Format::integers;
+    return line.find_first_of("0123456789") == 0 ? std::optional(Format::lis) : std::nullopt;
 }
 
 /// What is seen of a file, which may be all of it.
@@ -391,6 +394,13 @@ void refuse_others(const std::string &path, Bytes bytes) {
         throw Failure({EBADMSG, "'" + path + "' is a tar archive.", std::string(unpack), false});
 }
 
+Failure of_words(const std::string &path) {
+    return Failure(
+        {EBADMSG,
+         "The format of '" + path + "' cannot be told: it is text that begins with no number.",
+         "If it is a trace, name its format with --format.", false});
+}
+
 Failure unclear(const std::string &path, const Sight &sight) {
     std::string names = candidates(sight),
                 sentence = "The format of '" + path + "' cannot be told from its bytes";
@@ -415,8 +425,11 @@ Format guess(Source &source) {
         throw Failure({EBADMSG, "'" + source.path() + "' is empty.", "Check the file.", false});
     if (magic == DsHeader::magic_text)
         return Format::ds;
-    if (is_text(bytes))
-        return of_text(bytes);
+    if (is_text(bytes)) {
+        if (auto format = of_text(bytes))
+            return *format;
+        throw of_words(source.path());
+    }
     refuse_others(source.path(), bytes);
     Sight sight{bytes, bytes.size() < Source::longest_peek};
     if (auto format = of_records(sight))

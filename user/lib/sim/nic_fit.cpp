@@ -18,7 +18,7 @@
 namespace ds::sim {
 namespace {
 
-constexpr size_t parameters = 7;
+constexpr size_t parameters = nic_parameters;
 constexpr double least_mpps = 1e-6;  // a READ a second
 constexpr double most_mpps = 1e6;    // a READ a picosecond
 
@@ -101,9 +101,7 @@ public:
 
     /// Parameters as the optimiser sees them: logarithms, so that none can be negative.
     NicModel model_of(const Point &x, Access access) const {
-        auto value = [&](size_t i) {
-            return std::fmin(std::fmax(std::exp(x[i]), ranges_[i].least), ranges_[i].most);
-        };
+        auto value = [&](size_t i) { return within(x, i); };
         // The smaller cache is that of contexts.
         return {.line_mpps = value(0),
                 .qp_ns = value(1),
@@ -114,7 +112,29 @@ public:
                 .access = access};
     }
 
+    /// Parts with a parameter that is at an end of its range.
+    std::vector<NicPart> stopped(const Point &x) const {
+        constexpr NicPart part[parameters] = {
+            NicPart::link,     NicPart::one_qp,       NicPart::work,        NicPart::work,
+            NicPart::contexts, NicPart::translations, NicPart::translations};
+        std::vector<NicPart> list;
+
+        for (size_t i = 0; i < parameters; i++) {
+            // Of two caches of one size, the one for contexts may have been tried as any larger
+            // one.
+            double value = i == 4 ? std::min(within(x, 4), within(x, 5)) : within(x, i);
+            bool at_end = value <= ranges_[i].least || value >= ranges_[i].most;
+            if (at_end && (list.empty() || list.back() != part[i]))
+                list.push_back(part[i]);
+        }
+        return list;
+    }
+
 private:
+    double within(const Point &x, size_t i) const {
+        return std::fmin(std::fmax(std::exp(x[i]), ranges_[i].least), ranges_[i].most);
+    }
+
     static constexpr double around = 10;  // times the largest rate or time that was measured
     static constexpr double least_ns = 1e-3, most_ns = 1e9;
     // Below 1 where a missing context costs more than it is said to.
@@ -231,6 +251,7 @@ Result<NicCurve> parse_nic_curve(std::string_view csv) {
     bool first = true;
     NicCurve curve;
 
+    curve.in_line = !csv.empty() && !csv.ends_with('\n');
     if (csv.starts_with(Source::byte_order_mark))
         csv.remove_prefix(Source::byte_order_mark.size());
     while (!csv.empty()) {
@@ -270,11 +291,12 @@ NicFit fit_nic(const std::vector<NicPoint> &points, std::atomic<uint64_t> *progr
     Minimum random = best_of(points, bounds, Access::random, steps);
     Minimum in_turn = best_of(points, bounds, Access::round_robin, steps);
     steps = fit_steps;
-    NicFit fit{.model = random.value <= in_turn.value
-                            ? bounds.model_of(random.at, Access::random)
-                            : bounds.model_of(in_turn.at, Access::round_robin),
+    bool is_random = random.value <= in_turn.value;
+    NicFit fit{.model = is_random ? bounds.model_of(random.at, Access::random)
+                                  : bounds.model_of(in_turn.at, Access::round_robin),
                .errors = {},
                .unseen = {},
+               .stopped = bounds.stopped(is_random ? random.at : in_turn.at),
                .mean_error = 0,
                .max_error = 0};
 

@@ -22,6 +22,7 @@ struct NicPoint {
 struct NicCurve {
     std::vector<NicPoint> points;  ///< sorted by QPs
     std::string doubt;             ///< what makes it likely that rates come first, or empty
+    bool in_line = false;          ///< its last line has no end
 };
 
 /// Lines `qps,mpps`, in any order, with or without a line of names first; blank ones are skipped.
@@ -29,6 +30,9 @@ struct NicCurve {
 /// QPs, for a rate that is not above 0, for the same QPs twice; and if there are fewer points than
 /// parameters.
 Result<NicCurve> parse_nic_curve(std::string_view csv);
+
+/// Of the model that are fitted.
+constexpr size_t nic_parameters = 7;
 
 enum class NicPart : uint8_t { link, one_qp, work, contexts, translations };
 
@@ -40,10 +44,11 @@ struct NicFit {
     };
 
     NicModel model;
-    std::vector<Error> errors;    ///< a point each, by QPs
-    std::vector<NicPart> unseen;  ///< on what no point's rate depends: it could be otherwise
-    double mean_error;            ///< of the absolute values of the relative ones
-    double max_error;             ///< likewise
+    std::vector<Error> errors;     ///< a point each, by QPs
+    std::vector<NicPart> unseen;   ///< on what no point's rate depends: it could be otherwise
+    std::vector<NicPart> stopped;  ///< as far as they can go: they would fit better beyond that
+    double mean_error;             ///< of the absolute values of the relative ones
+    double max_error;              ///< likewise
 };
 
 /// The curve tells times in proportion to each other and not in ns: with the same rates, all times

@@ -83,6 +83,13 @@ std::span<const PolicyKind> policies() {
     return kinds;
 }
 
+ObjectLimit object_limit(std::string_view name) {
+    const PolicyKind &kind = named(name).kind;
+
+    return {kind.most_objects, "policy " + std::string(kind.name),
+            "Use a trace of fewer objects, or other policies."};
+}
+
 void check_objects(std::string_view name, const Trace &trace) {
     check_objects(named(name).kind, trace);
 }

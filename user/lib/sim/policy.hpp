@@ -37,6 +37,9 @@ std::span<const PolicyKind> policies();
 /// that there is not, and a capacity of 0; EBADMSG for a trace of too many objects.
 std::unique_ptr<Policy> make_policy(std::string_view name, uint32_t capacity, const Trace &trace);
 
+/// Of a policy by its name, as in make_policy().
+ObjectLimit object_limit(std::string_view name);
+
 /// Throws, as make_policy(), for a trace of too many objects, but needs no room for them.
 void check_objects(std::string_view name, const Trace &trace);
 

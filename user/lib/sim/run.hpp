@@ -54,6 +54,8 @@ struct RunOptions {
     enum class Count : uint8_t { l1, l2, writes, outstanding, handlers };
     /// Throws Failure (EINVAL) for a number that it cannot have.
     static void check(Count which, uint64_t number);
+    /// Of the token cache, whatever it is given.
+    static ObjectLimit object_limit();
     /// Throws Failure (EINVAL) for what cannot be run.
     void check() const;
     /// Throws Failure (EINVAL) for a trace that does not say what it should.

@@ -105,6 +105,10 @@ void RunOptions::check(Count which, uint64_t number) {
     }
 }
 
+ObjectLimit RunOptions::object_limit() {
+    return {uint64_t(1) << DS_TOKEN_INDEX_BITS, "the token cache", "Use a trace of fewer objects."};
+}
+
 std::optional<Error> RunOptions::no_use_for(std::string_view name) const {
     std::string text(name);
 

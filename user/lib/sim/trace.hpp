@@ -57,14 +57,24 @@ struct Trace {
     std::vector<uint64_t> keys;     ///< what the file calls an object, by its dense number
     std::vector<uint64_t> time_ns;  ///< of each request, as the file says; empty if unknown
     std::string doubt;              ///< what makes it likely that the file was cut, or empty
+    std::string ignored;            ///< a column that may say what was done, but is not read
 
     uint64_t accesses() const;
     uint64_t writes() const;
 };
 
+/// How many objects somebody has indices for.
+struct ObjectLimit {
+    uint64_t most = UINT64_MAX;
+    std::string who = {};     ///< as "policy ds", for an error
+    std::string remedy = {};  ///< likewise
+};
+
 struct ReadOptions {
     Format format = Format::guess;
     uint64_t most = most_requests;  ///< longer traces are refused with EFBIG; 1 to most_requests
+    uint64_t memory = UINT64_MAX;   ///< bytes: what needs more is refused with ENOMEM
+    ObjectLimit objects = {};       ///< more are refused with EBADMSG
     uint32_t block = 64;            ///< bytes that are one object in a trace of addresses
     std::function<void(uint64_t)> progress = {};  ///< if set, told the file's bytes that were read
 };
@@ -72,7 +82,8 @@ struct ReadOptions {
 /// The trace in a file, plain or compressed (gzip, xz, zstd: told by its first bytes); "-" is
 /// standard input.
 /// Throws Failure: ENOENT and the like, EBADMSG if it is damaged or of another format, with
-/// the line or byte, EFBIG; also std::bad_alloc. Nothing stays open or allocated.
+/// the line or byte; as soon as it is known, EFBIG, ENOMEM, and EBADMSG for too many objects; also
+/// std::bad_alloc. Nothing stays open or allocated.
 Trace read_trace(const std::string &path, const ReadOptions &options = {});
 
 /// The trace in our own format, piece by piece, with the objects' keys as handles; without times

@@ -176,7 +176,8 @@ const Object sim{
                     {traces,
                      {.name = "--capacity",
                       .value = "LIST",
-                      .help = "entries of the cache, 1 to 1073741824 each",
+                      .help = "entries of the cache, each once, 1 to 1073741824; with ds, "
+                              "literal-001 and adaptive-001 16 to 4194304",
                       .fallback = "512,2048,8192,32768"},
                      {.name = "--policy",
                       .value = "LIST",
@@ -280,8 +281,8 @@ const Object sim{
                             .value = "N",
                             .kind = Kind::number,
                             .help =
-                                "objects; of phases those of each; of fanout QPs; a scan has as "
-                                "many as requests",
+                                "objects; of phases those of each; of fanout QPs, up to 1048576; "
+                                "a scan has as many as requests",
                             .fallback = "100000",
                             .min = 1,
                             .max = ds::sim::most_requests},
@@ -292,14 +293,14 @@ const Object sim{
                            {.name = "--phases",
                             .value = "N",
                             .kind = Kind::number,
-                            .help = "of phases: how many",
+                            .help = "of phases: how many, 1 to 1000",
                             .fallback = "10",
                             .min = 1,
                             .max = 1000},
                            {.name = "--scans",
                             .value = "PERCENT",
                             .kind = Kind::number,
-                            .help = "of mixture: requests in scans",
+                            .help = "of mixture: requests in scans, 0 to 99",
                             .fallback = "20",
                             .max = 99},
                            {.name = "--random", .help = "of fanout: QPs at random, not in turn"},

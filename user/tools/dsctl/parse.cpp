@@ -356,6 +356,8 @@ std::string bounds(const Param &param) {
     bool time = param.kind == Kind::duration || param.kind == Kind::seconds;
     auto text = [&](uint64_t value) { return time ? duration_text(value) : std::to_string(value); };
 
+    if (param.max == UINT64_MAX && param.kind == Kind::number)
+        return text(param.min) + " to 2^64 - 1";
     if (param.max == UINT64_MAX)
         return "at least " + text(param.min);
     if (param.min == 0)

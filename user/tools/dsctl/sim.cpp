@@ -5,6 +5,7 @@
 #include <charconv>
 #include <filesystem>
 
+#include "memory.hpp"
 #include "progress.hpp"
 #include "units.hpp"
 
@@ -45,12 +46,15 @@ std::vector<uint32_t> capacities_of(const Call &call) {
         if (!capacity || *capacity < 1 || *capacity > most_entries)
             throw usage("a capacity is 1 to " + std::to_string(most_entries) + " entries, not '" +
                         text + "'");
+        if (std::ranges::count(capacities, *capacity) > 0)
+            throw usage("--capacity names " + text + " twice", "name it once");
         capacities.push_back(static_cast<uint32_t>(*capacity));
     }
     return capacities;
 }
 
-ds::sim::Trace read_of(const Call &call, const std::string &path) {
+ds::sim::Trace read_of(const Call &call, const std::string &path,
+                       const ds::sim::ObjectLimit &objects) {
     std::error_code none;
     uint64_t size = std::filesystem::file_size(path, none);
     // How long a pipe will be nobody knows.
@@ -61,6 +65,8 @@ ds::sim::Trace read_of(const Call &call, const std::string &path) {
             return ds::sim::read_trace(path,
                                        {.format = ds::sim::format_of(call.text("--format")),
                                         .most = call.number("--most"),
+                                        .memory = memory_at_hand(),
+                                        .objects = objects,
                                         .block = static_cast<uint32_t>(call.number("--block")),
                                         .progress = [&](uint64_t bytes) {
                                             if (!none)
@@ -72,18 +78,23 @@ ds::sim::Trace read_of(const Call &call, const std::string &path) {
     }
 }
 
-ds::sim::Trace trace_of(Call &call, const std::string &path) {
-    ds::sim::Trace trace = read_of(call, path);
+ds::sim::Trace trace_of(Call &call, const std::string &path, const ds::sim::ObjectLimit &objects) {
+    ds::sim::Trace trace = read_of(call, path, objects);
 
     if (call.has("--block") && trace.format != ds::sim::Format::address)
         call.out.warn("--block means nothing for '" + path + "', which is no trace of addresses");
     if (!trace.doubt.empty())
         call.out.warn("'" + path + "' may have been cut: " + trace.doubt);
+    if (!trace.ignored.empty())
+        call.out.warn("column '" + trace.ignored + "' of '" + path +
+                      "' is ignored, and all requests read: if it says what they do, name it "
+                      "'operation'");
     return trace;
 }
 
-ds::sim::Trace accesses_of(Call &call, const std::string &path) {
-    ds::sim::Trace trace = trace_of(call, path);
+ds::sim::Trace accesses_of(Call &call, const std::string &path,
+                           const ds::sim::ObjectLimit &objects) {
+    ds::sim::Trace trace = trace_of(call, path, objects);
 
     if (!trace.accesses())
         throw from_errno("SIM", EBADMSG,

@@ -55,11 +55,14 @@ auto with_progress(Call &call, const char *what, uint64_t total, Progress::Unit 
     return or_error([&] { return result.get(); });
 }
 
-// A file of 'TRACE...', read as --format, --block and --most say.
-ds::sim::Trace trace_of(Call &call, const std::string &path);
+// A file of 'TRACE...', read as --format, --block and --most say; throws before it takes more
+// memory than there is.
+ds::sim::Trace trace_of(Call &call, const std::string &path,
+                        const ds::sim::ObjectLimit &objects = {});
 
 // The same; throws if it has no access, of which ratios are.
-ds::sim::Trace accesses_of(Call &call, const std::string &path);
+ds::sim::Trace accesses_of(Call &call, const std::string &path,
+                           const ds::sim::ObjectLimit &objects = {});
 
 // If --csv was given; throws if JSON is to be printed, too.
 bool wants_csv(const Call &call);

@@ -2,7 +2,9 @@
 // sim calibrate: what a NIC's rate of READs says of its caches.
 #include <fcntl.h>
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "file.hpp"
 #include "sim.hpp"
@@ -16,6 +18,7 @@ namespace {
 using ds::sim::NicCache;
 using ds::sim::NicFit;
 using ds::sim::NicModel;
+using ds::sim::NicPart;
 using ds::sim::NicPoint;
 
 // The largest numbers of QPs without a loss; none if the model loses nothing.
@@ -53,6 +56,8 @@ std::vector<NicPoint> points_of(Call &call, const std::string &path) {
             .with("file", path);
     if (!curve->doubt.empty())
         call.out.warn("the columns of '" + path + "' may be the other way round: " + curve->doubt);
+    if (curve->in_line)
+        call.out.warn("'" + path + "' may have been cut: its last line has no end");
     return std::move(curve->points);
 }
 
@@ -145,11 +150,19 @@ void print_fields(Call &call, const NicFit &fit, const Knees &knees) {
                           (factor ? format(", %s times", decimal(*factor, 1).c_str()) : "")}});
 }
 
+std::string names_of(const std::vector<NicPart> &parts) {
+    static constexpr const char *names[] = {"link", "one QP", "work", "contexts", "translations"};
+    std::string list;
+
+    for (NicPart part : parts)
+        list += (list.empty() ? "" : ", ") + std::string(names[static_cast<size_t>(part)]);
+    return list;
+}
+
 // What the model has and the curve does not tell.
 void warn_of_guesses(Call &call, const NicFit &fit, bool falls) {
     constexpr double most_error = 0.1;  // on average; that of a NIC that was measured is 0.013
-    static constexpr const char *names[] = {"link", "one QP", "work", "contexts", "translations"};
-    std::string list;
+    std::vector<NicPart> guessed;
 
     if (fit.mean_error > most_error)
         call.out.warn(
@@ -160,11 +173,39 @@ void warn_of_guesses(Call &call, const NicFit &fit, bool falls) {
         call.out.warn(
             "the rates have not fallen with the most QPs: there is no knee, and the entries of "
             "the caches, of contexts above all, cannot be known");
-    for (ds::sim::NicPart part : fit.unseen)
-        if (falls || part < ds::sim::NicPart::contexts)
-            list += (list.empty() ? "" : ", ") + std::string(names[static_cast<size_t>(part)]);
-    if (!list.empty())
-        call.out.warn("no rate depends on some of the model, which is a guess: " + list);
+    for (NicPart part : fit.unseen)
+        if (falls || part < NicPart::contexts)
+            guessed.push_back(part);
+    if (!guessed.empty())
+        call.out.warn("no rate depends on some of the model, which is a guess: " +
+                      names_of(guessed));
+}
+
+void warn_of_few(Call &call, size_t points) {
+    constexpr size_t enough = 3 * ds::sim::nic_parameters;
+
+    if (points < enough)
+        call.out.warn(
+            format("%zu points are few for a model of %zu parameters, and others may fit "
+                   "as well: measure at %zu numbers of QPs or more",
+                   points, ds::sim::nic_parameters, enough));
+}
+
+// Of the parts that rates depend on. As the miss of a context is what it is, rates in another unit
+// make an impossible NIC of all else. With those that are right it may be off by two.
+void warn_of_unit(Call &call, const NicFit &fit) {
+    constexpr double least_parallel = 0.5, most_parallel = 500;
+    constexpr const char *unit = ": are the rates READs in a microsecond (Mpps)?";
+    std::vector<NicPart> stopped;
+    auto is_seen = [&](NicPart part) { return std::ranges::count(fit.unseen, part) == 0; };
+    double parallel = fit.model.parallel;
+
+    std::ranges::copy_if(fit.stopped, std::back_inserter(stopped), is_seen);
+    if (!stopped.empty())
+        call.out.warn(
+            "some of the model is as far as it can go, and not right: " + names_of(stopped) + unit);
+    if (is_seen(NicPart::contexts) && (parallel < least_parallel || parallel > most_parallel))
+        call.out.warn("no NIC works on " + decimal(parallel, 2) + " READs at a time" + unit);
 }
 
 }  // namespace
@@ -179,6 +220,8 @@ Exit sim_calibrate(Call &call) {
                 .tokens = ds::sim::knee(ds::sim::with_tokens(fit.model))};
 
     warn_of_guesses(call, fit, knees.measured != points.back().qps);
+    warn_of_few(call, points.size());
+    warn_of_unit(call, fit);
     respond(call, file, fit, knees);
     if (csv)
         print_csv(call, fit);

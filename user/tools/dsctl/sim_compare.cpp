@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // sim compare: hit ratios of policies, side by side.
+#include <algorithm>
 #include <thread>
 
 #include "sim.hpp"
@@ -97,16 +98,14 @@ Comparison run(Call &call, const std::vector<ds::sim::Trace> &traces,
                          });
 }
 
-// Nor after minutes of the passes of others.
-void check_objects(const std::string &file, const ds::sim::Trace &trace,
-                   const std::vector<std::string> &policies) {
-    try {
-        for (const std::string &policy : policies)
-            or_error([&] { ds::sim::check_objects(policy, trace); });
-    } catch (Error &error) {
-        error.sentence = "cannot compare '" + file + "': " + error.sentence;
-        throw std::move(error).with("file", file);
-    }
+// Of the policy that has indices for the fewest objects.
+ds::sim::ObjectLimit object_limit(const std::vector<std::string> &policies) {
+    ds::sim::ObjectLimit least;
+
+    for (const std::string &policy : policies)
+        least =
+            std::ranges::min(least, ds::sim::object_limit(policy), {}, &ds::sim::ObjectLimit::most);
+    return least;
 }
 
 }  // namespace
@@ -121,10 +120,8 @@ Exit sim_compare(Call &call) {
     for (const std::string &policy : policies)
         for (uint32_t capacity : capacities)
             or_error([&] { ds::sim::make_policy(policy, capacity, {}); });
-    for (const std::string &file : files) {
-        traces.push_back(accesses_of(call, file));
-        check_objects(file, traces.back(), policies);
-    }
+    for (const std::string &file : files)
+        traces.push_back(accesses_of(call, file, object_limit(policies)));
     Comparison result = run(call, traces, capacities, policies);
     respond(call, files, traces, result);
     if (csv)

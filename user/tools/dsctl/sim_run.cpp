@@ -200,7 +200,7 @@ Exit sim_run(Call &call) {
     if (csv && call.has("--timing"))
         throw usage("--csv has no column for --timing", "use --json with it");
     check_events(call, file);
-    Trace trace = accesses_of(call, file);
+    Trace trace = accesses_of(call, file, RunOptions::object_limit());
     or_error([&] { options.check(trace); });
     if (call.has("--events")) {
         log.emplace(call.text("--events"));

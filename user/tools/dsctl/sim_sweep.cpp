@@ -90,7 +90,7 @@ Exit sim_sweep(Call &call) {
     const std::string file = call.text("TRACE");
     bool csv = wants_csv(call);
     std::vector<RunOptions> cells = cells_of(call);
-    ds::sim::Trace trace = accesses_of(call, file);
+    ds::sim::Trace trace = accesses_of(call, file, RunOptions::object_limit());
     std::vector<RunResult> results = sweep(call, trace, cells);
     std::vector<Line> lines;
     Json rows = Json::array();

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // dsctl top: this host, by the dumps and the counters of ds.ko.
 #include <algorithm>
-#include <fstream>
 
 #include "clock.hpp"
 #include "counters.hpp"
+#include "memory.hpp"
 #include "space_admin.hpp"
 #include "sysfs.hpp"
 #include "top.hpp"
@@ -29,19 +29,6 @@ const Rate written_bytes{"bytes_written", {"bytes_written"}};
 const Rate round_trips{"round_trips", {"chains"}};
 const Rate failed{"failed", {"ops_not_executed", "ops_unknown"}};
 const Rate messages{"messages", {"msgs_sent", "msgs_received"}};
-
-// Bytes of a line of /proc/meminfo.
-uint64_t meminfo(std::string_view name) {
-    std::ifstream file("/proc/meminfo");
-
-    for (std::string word; file >> word;)
-        if (word == std::string(name) + ":") {
-            uint64_t kib = 0;
-            file >> kib;
-            return kib << 10;
-        }
-    return 0;
-}
 
 // A parameter of the module, in MiB; as bytes.
 uint64_t limit(const std::string &name) {
