@@ -351,6 +351,10 @@ int ds_policy_set_params(struct ds_policy *p, const struct ds_policy_params *par
 	    params->heat_sampling - 1 >= DS_SKETCH_MOST ||
 	    params->demote_from_l1_idle_ns >> DS_POLICY_TICK_SHIFT == 0 || !params->aging_interval)
 		return -EINVAL;
+	if (params->promote_to_l1_threshold != p->base->params.promote_to_l1_threshold)
+		ds_trials_forget_doubts(&p->base->l1);
+	if (params->promote_to_l2_threshold != p->base->params.promote_to_l2_threshold)
+		ds_trials_forget_doubts(&p->base->both);
 	p->base->params = *params;
 	return 0;
 }

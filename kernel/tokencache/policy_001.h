@@ -176,6 +176,8 @@ u32 ds_policy_idle(struct ds_policy *p);
  * @p: as above
  * @params: all of them
  *
+ * Doubts of the trials of a threshold that is another one now are forgotten.
+ *
  * Return: 0; -EINVAL: out of range, or no mode of 001
  */
 int ds_policy_set_params(struct ds_policy *p, const struct ds_policy_params *params);

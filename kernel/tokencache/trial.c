@@ -383,6 +383,13 @@ bool ds_trials_in_doubt(const struct ds_trials *t)
 	return t->doubts > 1;
 }
 
+void ds_trials_forget_doubts(struct ds_trials *t)
+{
+	t->doubts = 0;
+	t->longer = 0;
+	t->way = 0;
+}
+
 /* It leads. */
 static bool ds_trials_is_chance(const struct ds_trials *t, u32 index, bool in_long)
 {

@@ -213,6 +213,9 @@ u32 ds_trials_index(u32 threshold);
 /* A threshold is in use, by its index. */
 void ds_trials_use(struct ds_trials *t, u32 index);
 
+/* Somebody sets a threshold by hand: that is no change back, and whoever does it begins anew. */
+void ds_trials_forget_doubts(struct ds_trials *t);
+
 /* The index of the one that is better than that in use by most; or that one. */
 u32 ds_trials_best(const struct ds_trials *t);
 

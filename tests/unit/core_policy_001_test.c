@@ -437,6 +437,38 @@ static void trials_come_first(void **state)
 	stop();
 }
 
+/* Else it would stay where somebody has set it, as none is lowered in doubt. */
+static void by_hand_there_is_no_doubt(void **state)
+{
+	struct ds_trials *l1, *both;
+	struct ds_policy_params params;
+
+	(void)state;
+	start(256, DS_POLICY_ADAPTIVE_001, KEYS);
+	assert_int_equal(ds_policy_001_add_l2(&policy, 756), 0);
+	l1 = &policy.base->l1;
+	both = &policy.base->both;
+	params = policy.base->params;
+	l1->doubts = both->doubts = 3;
+	l1->longer = both->longer = 2;
+	l1->way = both->way = -1;
+	params.aging_interval++;
+	assert_int_equal(ds_policy_set_params(&policy, &params), 0);
+	assert_true(ds_trials_in_doubt(l1) && ds_trials_in_doubt(both));
+	params.promote_to_l1_threshold = 64;
+	assert_int_equal(ds_policy_set_params(&policy, &params), 0);
+	assert_true(!ds_trials_in_doubt(l1) && ds_trials_in_doubt(both));
+	assert_int_equal(l1->longer, 0);
+	params.promote_to_l2_threshold = 2;
+	assert_int_equal(ds_policy_set_params(&policy, &params), 0);
+	assert_false(ds_trials_in_doubt(both));
+	/* Nor is it one that is taken back. */
+	interval(0, 300, 1000, 0);
+	assert_int_equal(l1->doubts, 0);
+	assert_int_equal(l1->way, 1);
+	stop();
+}
+
 /* Whoever goes up is on its way for who sees it come: L1, both tiers, or each. */
 static void who_is_on_its_way(void **state)
 {
@@ -634,6 +666,7 @@ int main(void)
 		TEST(asking_has_its_time),
 		TEST(lower_ones_are_tried_soon_or_not_at_all),
 		TEST(what_trials_raise_again_stays),
+		TEST(by_hand_there_is_no_doubt),
 		TEST(a_few_hits_keep_no_threshold),
 		TEST(literal_thresholds_stay),
 	};
