@@ -450,12 +450,14 @@ void ds_trials_resize(struct ds_trials *t, u32 size)
 {
 	u32 i;
 
+	if (!t->trials)
+		return;
 	size = min(max(size, 1u), t->room);
 	if (size < t->size)
 		t->size -= (t->size - size + 3) / 4;
 	else
 		t->size += (size - t->size) / 4;
-	for (i = 0; t->trials && i < DS_TRIALS; i++)
+	for (i = 0; i < DS_TRIALS; i++)
 		while (t->trials[i].count > t->size)
 			ds_trial_remove(&t->trials[i], 0);
 }

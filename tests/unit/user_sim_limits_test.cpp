@@ -35,6 +35,10 @@ void too_many_objects(void **) {
         assert_true(has(error.sentence, "more than 2 objects, for which the test has no indices"));
         assert_true(error.remedy == "Take fewer.");
     }
+    // Of a line of requests that is known before one is read.
+    ReadOptions little = two;
+    little.memory = 100;
+    assert_int_equal(refused(folder.file("7 1000 0 0\n"), little).code, EBADMSG);
 }
 
 }  // namespace

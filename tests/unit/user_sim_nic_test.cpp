@@ -110,8 +110,8 @@ void good_lines(void **) {
         assert_int_equal(points.back().qps, most_qps);
         assert_true(points.back().mpps == 0.001);
     }
-    assert_false(parse_nic_curve(good).or_throw().in_line);
-    assert_true(parse_nic_curve(good + "9,1.5").or_throw().in_line);
+    assert_false(parse_nic_curve(good).or_throw().may_be_cut);
+    assert_true(parse_nic_curve(good + "9,1.5").or_throw().may_be_cut);
 }
 
 // The numbers alone may be those of either column.
@@ -128,7 +128,7 @@ void names_of_the_other_column(void **) {
         NicCurve curve = parse_nic_curve(names + lines).or_throw();
         assert_int_equal(curve.points.size(), 8);
         assert_int_equal(!curve.doubt.empty(), reversed);
-        assert_false(curve.in_line);
+        assert_false(curve.may_be_cut);
     }
 }
 

@@ -251,7 +251,7 @@ Result<NicCurve> parse_nic_curve(std::string_view csv) {
     bool first = true;
     NicCurve curve;
 
-    curve.in_line = !csv.empty() && !csv.ends_with('\n');
+    curve.may_be_cut = !csv.empty() && !csv.ends_with('\n');
     if (csv.starts_with(Source::byte_order_mark))
         csv.remove_prefix(Source::byte_order_mark.size());
     while (!csv.empty()) {

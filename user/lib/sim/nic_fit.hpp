@@ -22,7 +22,7 @@ struct NicPoint {
 struct NicCurve {
     std::vector<NicPoint> points;  ///< sorted by QPs
     std::string doubt;             ///< what makes it likely that rates come first, or empty
-    bool in_line = false;          ///< its last line has no end
+    bool may_be_cut = false;       ///< its last line has no end
 };
 
 /// Lines `qps,mpps`, in any order, with or without a line of names first; blank ones are skipped.

@@ -56,7 +56,7 @@ std::vector<NicPoint> points_of(Call &call, const std::string &path) {
             .with("file", path);
     if (!curve->doubt.empty())
         call.out.warn("the columns of '" + path + "' may be the other way round: " + curve->doubt);
-    if (curve->in_line)
+    if (curve->may_be_cut)
         call.out.warn("'" + path + "' may have been cut: its last line has no end");
     return std::move(curve->points);
 }
