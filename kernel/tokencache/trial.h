@@ -49,7 +49,7 @@
 #include "../shim.h"
 
 #define DS_TRIALS	13u
-#define DS_TRIAL_MAX	208u	/* entries for which a miniature has memory */
+#define DS_TRIAL_MAX	216u	/* entries for which a miniature has memory */
 #define DS_TRIAL_MIN	64u
 #define DS_TRIAL_HIT	4	/* what a hit is worth */
 #define DS_TRIAL_MARKS	8u	/* in the time after which one is idle */

@@ -276,10 +276,10 @@ static u32 changes_left(const struct steady *steady)
 static void a_steady_load_settles(void **state)
 {
 	static const struct steady of[] = {
-		{ 512, 4096, 1, 120, false, 2 },
-		{ 1024, 8192, 1, 120, false, 2 },
-		{ 2048, 16384, 1, 120, false, 2 },
-		{ 512, 20000, 9, 240, true, 4 },
+		{ 512, 4096, 1, 400, false, 4 },
+		{ 1024, 8192, 1, 400, false, 4 },
+		{ 2048, 16384, 1, 400, false, 4 },
+		{ 512, 20000, 9, 400, true, 4 },
 	};
 	u32 i, changes;
 

@@ -38,8 +38,8 @@ static void sizes(void **state)
 {
 	static const struct {
 		u32 capacity, l1, both;
-	} of[] = { { 16, 16, 16 }, { 64, 64, 64 }, { 511, 64, 64 }, { 512, 192, 128 },
-		   { 2047, 192, 128 }, { 2048, 192, 192 }, { 1 << 20, 192, 192 } };
+	} of[] = { { 16, 16, 16 }, { 64, 64, 64 }, { 511, 64, 64 }, { 512, 208, 128 },
+		   { 2047, 208, 128 }, { 2048, 208, 192 }, { 1 << 20, 208, 192 } };
 	struct ds_trials t;
 	u32 i, l1;
 
@@ -48,7 +48,7 @@ static void sizes(void **state)
 		for (l1 = 0; l1 < 2; l1++) {
 			assert_int_equal(ds_trials_init(&t, of[i].capacity, ~0u, l1), 0);
 			assert_int_equal(t.size, l1 ? of[i].l1 : of[i].both);
-			assert_int_equal(t.room, t.size + (l1 ? min(t.size / 8, 16u) : 0));
+			assert_int_equal(t.room, t.size + (l1 ? min(t.size / 8, 8u) : 0));
 			assert_int_equal(t.sampled,
 					 min(((u64)t.size << 32) / of[i].capacity, 0xffffffffull));
 			assert_int_not_equal(t.random, 0);	/* it would stay so */
@@ -216,7 +216,7 @@ static void few_leave_from_a_miniature(void **state)
 	(void)state;
 	assert_int_equal(ds_trials_init(&t, 1 << 20, ~0u, true), 0);
 	use_keys(&t, 0, 100);
-	pass(&t, 8 + (1 << 20) / 192 * 4, 1, 8);
+	pass(&t, 8 + (1 << 20) / 208 * 4, 1, 8);
 	assert_int_equal(t.trials[0].count, 96);
 	/* Not those that are idle for longest. */
 	assert_in_range(t.trials[0].tags[0], 0, 3);
