@@ -3,6 +3,7 @@
  * DS: tokens that are moved together.
  */
 #include "change.h"
+#include "policy_adapt.h"
 #include "table.h"
 
 #define VICTIMS	4u	/* that cannot go, before L2 counts as full */
@@ -48,7 +49,7 @@ static int begin_one(struct ds_cache *c, struct ds_cache_move *m, u32 token, u32
 	m->page = m->from == 2 ? m->slot >> DS_L2_SLOT_BITS :
 		  to == 2 ? slot >> DS_L2_SLOT_BITS : DS_L2_NONE;
 	m->ret = -EINPROGRESS;
-	ds_policy_001_move(&c->policy, m->from, to, true);
+	ds_policy_adapt_move(&c->policy, m->from, to, true);
 	if (m->from == 2)
 		ds_l2_keep(&c->table.l2, m->slot, true);
 	/* Whether it could be copied is seen in the end. */
@@ -214,7 +215,7 @@ static void slot_reached(struct ds_cache *c, const struct ds_cache_move *m, bool
 /* @ret: why it is not made; 0 if nothing is known against it. */
 static int end_one(struct ds_cache *c, struct ds_cache_change *ch, struct ds_cache_move *m, int ret)
 {
-	ds_policy_001_move(&c->policy, m->from, m->move.to, false);
+	ds_policy_adapt_move(&c->policy, m->from, m->move.to, false);
 	if (ret)
 		ds_move_abort(&c->table, &m->move);
 	else
@@ -319,7 +320,7 @@ void ds_cache_used(struct ds_cache *c, u32 token, u32 uses)
 }
 
 /* A slot of L1 for a token, which is promised to it; DS_POLICY_NONE if it is not to come there. */
-static u32 l1_slot_for(struct ds_cache *c, u32 token)
+static u32 l1_slot_for(struct ds_cache *c, u32 token, u32 tier)
 {
 	struct ds_share *share = NULL;
 	u32 key = ds_token_index(token), slot, victim;
@@ -328,7 +329,7 @@ static u32 l1_slot_for(struct ds_cache *c, u32 token)
 		return not_for_l1(&c->policy, key);
 	if (c->shares.count)
 		share = ds_share_find(&c->shares, ds_share_domain(&c->table, token));
-	slot = ds_policy_miss(&c->policy, key, &victim);
+	slot = ds_policy_miss(&c->policy, key, tier, &victim);
 	if (victim != DS_POLICY_NONE) {
 		/* Who has to leave is looked at soon. */
 		prefetch(&c->table.l1.slots[slot]);
@@ -373,12 +374,12 @@ static int miss_begin(struct ds_cache *c, u32 token, struct ds_cache_change *ch)
 	int ret = check(c, token, &word);
 
 	if (ret == -EBUSY && ds_cache_allows(c, token, 1))
-		ds_policy_001_met(&c->policy, ds_token_index(token));
+		ds_policy_001_met(&c->policy, ds_token_index(token), ds_word_tier(word));
 	if (ret)
 		return ret;
 	ch->count = 0;
 	ch->again = 0;
-	slot = l1_slot_for(c, token);
+	slot = l1_slot_for(c, token, ds_word_tier(word));
 	if (slot != DS_POLICY_NONE)
 		ret = into_l1(c, ch, token, slot);
 	else

@@ -321,7 +321,7 @@ static u32 ds_policy_admit(struct ds_policy *p, u64 hash)
 	return age;
 }
 
-u32 ds_policy_miss(struct ds_policy *p, u32 key, u32 *victim)
+u32 ds_policy_miss(struct ds_policy *p, u32 key, u32 tier, u32 *victim)
 {
 	u32 slot, age, flags, uses;
 
@@ -329,7 +329,7 @@ u32 ds_policy_miss(struct ds_policy *p, u32 key, u32 *victim)
 	if (key >= DS_POLICY_KEYS)
 		return DS_POLICY_NONE;
 	if (p->base)
-		return ds_policy_001_miss(p, key, victim);
+		return ds_policy_001_miss(p, key, tier, victim);
 
 	age = ds_policy_admit(p, ds_policy_hash(key));
 	flags = ds_policy_returns(p, age) ? DS_SLOT_MAIN : 0;

@@ -187,6 +187,7 @@ void ds_policy_destroy(struct ds_policy *p);
  * ds_policy_miss - a token that is not in L1 is used: where in L1 does it go?
  * @p: the policy
  * @key: of the token, below DS_POLICY_KEYS
+ * @tier: where it is: 2 or 3
  * @victim: set to the key that must leave the slot first, or DS_POLICY_NONE
  *
  * The slot is the token's at once. If it does not come into L1 after all, call
@@ -196,7 +197,7 @@ void ds_policy_destroy(struct ds_policy *p);
  *	many in a row that one that is not was not found now; below the threshold of
  *	literal-001 or adaptive-001; no key
  */
-u32 ds_policy_miss(struct ds_policy *p, u32 key, u32 *victim);
+u32 ds_policy_miss(struct ds_policy *p, u32 key, u32 tier, u32 *victim);
 
 /**
  * ds_policy_forget - a slot's token is no longer in L1

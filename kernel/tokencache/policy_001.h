@@ -103,6 +103,21 @@ struct ds_policy_load {
 };
 
 /**
+ * struct ds_policy_moves - what is known of the time that moves take
+ * @now: tokens that are on their way
+ * @begun: moves that have begun
+ * @met: uses of the cache that these have met, each all of them; half of both is forgotten in
+ *	each interval
+ * @lasts: uses of the cache that one meets; 0: it is not known, or they wait for it
+ */
+struct ds_policy_moves {
+	u32 now;
+	u32 begun;
+	u64 met;
+	u32 lasts;
+};
+
+/**
  * struct ds_policy_001 - the rules of 001 for one L1
  * @params: in use
  * @sketch: uses of tokens that are not in L1
@@ -118,6 +133,8 @@ struct ds_policy_load {
  * @in_sample: slots of L1 whose key is in the sample of @l1, of the halving that is going on
  * @l1: trials of PROMOTE_TO_L1_THRESHOLD; of adaptive-001 only, as @both
  * @both: of PROMOTE_TO_L2_THRESHOLD, if there is an L2
+ * @clock: uses of the cache, as far as is known; wraps
+ * @moves: how long those from L2 take, and those from home, by it
  * @waits: uses that wait for a move, in DS_POLICY_WAITS_ONEths
  * @few: intervals for which few have moved
  * @slower: @waits fades in an interval of 2^this while few move
@@ -139,6 +156,8 @@ struct ds_policy_001 {
 	u32 in_sample;
 	struct ds_trials l1;
 	struct ds_trials both;
+	u32 clock;
+	struct ds_policy_moves moves[2];
 	u32 waits;
 	u32 few;
 	u32 slower;
@@ -202,19 +221,16 @@ int ds_policy_001_add_l2(struct ds_policy *p, u32 tokens);
 /* A token that is not in L1 was used; @hash: of its key. Return: how often lately, 0 to 255. */
 u32 ds_policy_001_heat(struct ds_policy *p, u64 hash);
 
-/* A token begins to move from one tier to another, or no longer does. */
-void ds_policy_001_move(struct ds_policy *p, u32 from, u32 to, bool begins);
-
 /*
- * A token was used that is on its way. For adaptive-001, whose trials see each use: with another
+ * A token was used that is on its way from @tier. For adaptive-001, whose trials see each use: with another
  * threshold it might not be. literal-001 counts those uses for which a token might move.
  */
-void ds_policy_001_met(struct ds_policy *p, u32 key);
+void ds_policy_001_met(struct ds_policy *p, u32 key, u32 tier);
 
 /* For policy.c. */
 int ds_policy_001_init(struct ds_policy *p, bool adaptive);
 void ds_policy_001_destroy(struct ds_policy *p);
-u32 ds_policy_001_miss(struct ds_policy *p, u32 key, u32 *victim);
+u32 ds_policy_001_miss(struct ds_policy *p, u32 key, u32 tier, u32 *victim);
 u64 ds_policy_001_bytes(const struct ds_policy *p);
 
 #endif /* DS_TOKENCACHE_POLICY_001_H */

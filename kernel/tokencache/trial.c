@@ -8,12 +8,11 @@
 #define DS_TRIAL_NOWHERE	(~0u)
 #define DS_TRIAL_SMALL		512u	/* entries of a cache */
 #define DS_TRIAL_MAX_BOTH	192u	/* entries, of both tiers together */
-#define DS_TRIAL_SPARE		8u	/* entries, for when more of L1 is in the sample */
+#define DS_TRIAL_SPARE		4u	/* entries, for when more of L1 is in the sample */
 #define DS_TRIAL_USES		0x200000u	/* in a span: then as if it had ended */
 #define DS_TRIAL_BAND		24u	/* of the misses or hits one is what makes a difference */
 #define DS_TRIAL_TRIFLE		512u	/* of the uses one is too little for a difference, */
 #define DS_TRIAL_FEW		6	/* as are so many, of however few */
-#define DS_TRIAL_FEW_MOVES	16u	/* of fewer one does not know how long they take */
 #define DS_TRIAL_SETTLED	10	/* intervals, after which a change takes more */
 #define DS_TRIAL_LONG		32u	/* intervals, after which all that was seen counts; */
 #define DS_TRIAL_LONG_AGO	64u	/* after so many what was before counts half */
@@ -31,7 +30,7 @@ const u8 ds_trial_thresholds[DS_TRIALS] = { 1, 2, 3, 4, 6, 8, 10, 12, 16, 24, 32
 
 static u64 ds_trials_bytes_of(u32 size, bool by_heat)
 {
-	return sizeof(struct ds_trial_moves) +
+	return sizeof(struct ds_trial_latest) +
 	       DS_TRIALS * (sizeof(struct ds_trial) +
 			    (u64)size * (sizeof(u16) + (by_heat ? sizeof(u8) : 0)));
 }
@@ -60,12 +59,12 @@ int ds_trials_init(struct ds_trials *t, u32 capacity, u32 most, bool by_heat)
 	t->random = 1;
 	t->span = 1;
 	t->by_heat = by_heat;
-	t->room = t->size + (by_heat ? min(t->size / 8, DS_TRIAL_SPARE) : 0);
+	t->room = by_heat ? min(t->size + t->size / 8, DS_TRIAL_MAX) : t->size;
 	t->trials = ds_alloc(ds_trials_bytes_of(t->room, by_heat));
 	if (!t->trials)
 		return -ENOMEM;
-	t->moves = (struct ds_trial_moves *)(t->trials + DS_TRIALS);
-	tags = (u16 *)(t->moves + 1);
+	t->latest = (struct ds_trial_latest *)(t->trials + DS_TRIALS);
+	tags = (u16 *)(t->latest + 1);
 	heats = (u8 *)(tags + (u64)t->room * DS_TRIALS);
 	for (i = 0; i < DS_TRIALS; i++) {
 		t->trials[i].tags = tags + (u64)t->room * i;
@@ -156,15 +155,15 @@ static bool ds_trial_hit(struct ds_trial *m, u16 tag)
 }
 
 /* The miniatures to which a key is on its way. */
-static u32 ds_trials_waiting(const struct ds_trials *t, u16 tag)
+static u32 ds_trials_waiting(const struct ds_trials *t, u16 tag, u32 at)
 {
-	const struct ds_trial_moves *moves = t->moves;
 	const struct ds_trial_use *use;
 	u32 i, waiting = 0;
 
-	for (i = 1; i <= moves->uses; i++) {
-		use = &moves->latest[(moves->next - i) % DS_TRIAL_LATEST];
-		waiting |= use->tag == tag ? use->takers : 0u;
+	for (i = 0; i < DS_TRIAL_LATEST; i++) {
+		use = &t->latest->of[i];
+		if (use->tag == tag && (s32)(use->until - at) >= 0)
+			waiting |= use->takers;
 	}
 	return waiting;
 }
@@ -214,17 +213,12 @@ static void ds_trials_halve(struct ds_trials *t)
 	t->uses_before += t->uses;
 	if (t->uses_before >= DS_TRIAL_USES)
 		ds_trials_halve_before(t);
-	if (t->moves->begun < 2 * DS_TRIAL_FEW_MOVES)
-		return;
-	t->moves->begun /= 2;
-	t->moves->met /= 2;
 }
 
-void ds_trials_access(struct ds_trials *t, u64 hash, u32 uses, u32 alpha)
+void ds_trials_access(struct ds_trials *t, u64 hash, u32 uses, u32 alpha, u32 at)
 {
 	u16 tag = (u16)(hash >> 8);
-	u32 waiting = ds_trials_waiting(t, tag), takers = 0, i;
-	struct ds_trial_moves *moves = t->moves;
+	u32 waiting = ds_trials_waiting(t, tag, at), takers = 0, i;
 	s32 gain[DS_TRIALS];
 	s64 apart;
 
@@ -242,11 +236,11 @@ void ds_trials_access(struct ds_trials *t, u64 hash, u32 uses, u32 alpha)
 		gain[i] -= (s32)t->move_cost;
 		takers |= 1u << i;
 	}
-	moves->latest[moves->next++ % DS_TRIAL_LATEST] = (struct ds_trial_use) {
+	t->latest->of[t->latest->next++ % DS_TRIAL_LATEST] = (struct ds_trial_use) {
+		.until = at + t->move_lasts,
 		.tag = tag,
-		.takers = (u16)takers,
+		.takers = (u16)(t->move_lasts ? takers : 0),
 	};
-	moves->met += moves->now;
 	for (i = 0; i < DS_TRIALS; i++) {
 		apart = gain[i] - gain[t->used];
 		t->trials[i].lately.gain += gain[i];
@@ -254,26 +248,6 @@ void ds_trials_access(struct ds_trials *t, u64 hash, u32 uses, u32 alpha)
 	}
 	if (++t->uses >= DS_TRIAL_USES)
 		ds_trials_halve(t);
-}
-
-void ds_trials_move(struct ds_trials *t, bool begins)
-{
-	if (!t->trials)
-		return;
-	t->moves->now += begins ? 1 : -1;
-	t->moves->begun += begins;
-}
-
-/* A use meets all that are on their way: the sum is that of the uses that each has met. */
-void ds_trials_time_moves(struct ds_trials *t, bool waited_for)
-{
-	struct ds_trial_moves *moves = t->moves;
-
-	if (!t->trials)
-		return;
-	moves->uses = 0;
-	if (!waited_for && moves->begun >= DS_TRIAL_FEW_MOVES)
-		moves->uses = (u32)min(moves->met / moves->begun, (u64)DS_TRIAL_LATEST);
 }
 
 /* So many marks in time are now. */
@@ -429,6 +403,13 @@ u32 ds_trials_best(const struct ds_trials *t)
 	if (best == t->used && t->steady >= DS_TRIAL_LONG)
 		best = ds_trials_best_of(t, best + 1, min(best + 1, DS_TRIALS - 1), true);
 	return best;
+}
+
+s32 ds_trials_ahead(const struct ds_trials *t, u32 index, u32 other)
+{
+	if (!t->trials)
+		return 0;
+	return ds_trials_lead(t, index, false) - ds_trials_lead(t, other, false);
 }
 
 bool ds_trials_is_worse(const struct ds_trials *t, u32 index, u32 parts)

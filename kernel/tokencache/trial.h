@@ -49,7 +49,7 @@
 #include "../shim.h"
 
 #define DS_TRIALS	13u
-#define DS_TRIAL_MAX	216u	/* entries for which a miniature has memory */
+#define DS_TRIAL_MAX	212u	/* entries for which a miniature has memory */
 #define DS_TRIAL_MIN	64u
 #define DS_TRIAL_HIT	4	/* what a hit is worth */
 #define DS_TRIAL_MARKS	8u	/* in the time after which one is idle */
@@ -91,36 +91,30 @@ struct ds_trial {
 
 /**
  * struct ds_trial_use - one of the latest
+ * @until: uses of the cache for which it is on its way to those that took it in
  * @tag: of the key
- * @takers: miniatures that took it in, a bit for each
+ * @takers: they, a bit for each
  */
 struct ds_trial_use {
+	u32 until;
 	u16 tag;
 	u16 takers;
 };
 
 /**
- * struct ds_trial_moves - what is known of the time that moves take
- * @now: tokens of the cache, in the sample or not, that are on their way into it
- * @begun: moves that have begun
- * @met: sum of @now, of all uses
- * @uses: in which a key is still on its way; 0: it comes at once
- * @next: place of the next use, counted on and on
- * @latest: uses
+ * struct ds_trial_latest - the latest uses
+ * @next: place of the next one, counted on and on
+ * @of: them
  */
-struct ds_trial_moves {
-	u32 now;
-	u32 begun;
-	u64 met;
-	u32 uses;
+struct ds_trial_latest {
 	u32 next;
-	struct ds_trial_use latest[DS_TRIAL_LATEST];
+	struct ds_trial_use of[DS_TRIAL_LATEST];
 };
 
 /**
  * struct ds_trials - miniatures of one cache
  * @trials: by the index of their threshold; NULL: there are none, and nobody is better
- * @moves: behind them
+ * @latest: behind them
  * @room: entries for which each has memory
  * @size: entries of each
  * @sampled: keys whose hash is below are in the sample, in 2^-32
@@ -134,6 +128,8 @@ struct ds_trial_moves {
  * @uses_before: those of ds_trial.before
  * @random: state
  * @move_cost: what it costs to move a key in, to 256; whoever knows may change it at any time
+ * @move_lasts: for how many uses of the cache the next key is on its way, likewise; 0: it comes
+ *	at once
  * @since: time that has passed since the last mark
  * @due: part of an idle one that is to leave, in 2^-32
  * @by_heat: who leaves is found as policy_001.h says
@@ -142,7 +138,7 @@ struct ds_trial_moves {
  */
 struct ds_trials {
 	struct ds_trial *trials;
-	struct ds_trial_moves *moves;
+	struct ds_trial_latest *latest;
 	u32 room;
 	u32 size;
 	u32 sampled;
@@ -152,6 +148,7 @@ struct ds_trials {
 	u32 uses_before;
 	u32 random;
 	u32 move_cost;
+	u32 move_lasts;
 	u32 since;
 	u32 due;
 	bool by_heat;
@@ -187,8 +184,9 @@ static inline bool ds_trials_want(const struct ds_trials *t, u64 hash)
  * @hash: of the key, which is in the sample
  * @uses: how often lately, this one included
  * @alpha: of policy_001.h
+ * @at: uses of the cache until now, in the sample or not; wraps
  */
-void ds_trials_access(struct ds_trials *t, u64 hash, u32 uses, u32 alpha);
+void ds_trials_access(struct ds_trials *t, u64 hash, u32 uses, u32 alpha, u32 at);
 
 /**
  * ds_trials_tick - time has passed
@@ -201,12 +199,6 @@ void ds_trials_access(struct ds_trials *t, u64 hash, u32 uses, u32 alpha);
  */
 void ds_trials_tick(struct ds_trials *t, u32 passed, u32 idle);
 
-/* A token of the cache, in the sample or not, is on its way into it; or no longer. */
-void ds_trials_move(struct ds_trials *t, bool begins);
-
-/* From now on a key is on its way for as many uses as moves took lately; 0 if uses wait for it. */
-void ds_trials_time_moves(struct ds_trials *t, bool waited_for);
-
 /* The index of the highest threshold that is not above. */
 u32 ds_trials_index(u32 threshold);
 
@@ -218,6 +210,9 @@ void ds_trials_forget_doubts(struct ds_trials *t);
 
 /* The index of the one that is better than that in use by most; or that one. */
 u32 ds_trials_best(const struct ds_trials *t);
+
+/* By how much is one better than another one, of the hits and moves of @uses? */
+s32 ds_trials_ahead(const struct ds_trials *t, u32 index, u32 other);
 
 /* Would one be worse than the best one, by so many 256ths of the misses or hits and a trifle? */
 bool ds_trials_is_worse(const struct ds_trials *t, u32 index, u32 parts);

@@ -13,6 +13,7 @@
 #include "tokencache/policy.c"
 #include "tokencache/trial.c"
 #include "tokencache/policy_001.c"
+#include "tokencache/policy_adapt.c"
 
 static struct ds_policy policy;
 static u32 *slot_of;	/* by key; DS_POLICY_NONE: it is not in L1 */
@@ -42,7 +43,7 @@ static inline bool use(u32 key)
 		ds_policy_hit(&policy, slot);
 		return true;
 	}
-	slot = ds_policy_miss(&policy, key, &victim);
+	slot = ds_policy_miss(&policy, key, 3, &victim);
 	if (victim != DS_POLICY_NONE) {
 		assert_int_equal(slot_of[victim], slot);
 		slot_of[victim] = DS_POLICY_NONE;

@@ -186,7 +186,7 @@ static void a_free_slot_is_seen_on_the_way(void **state)
 	slot = slot_of[70];
 	ds_policy_forget(&policy, slot);
 	policy.cursor = slot - DS_POLICY_LOOK;
-	assert_int_equal(ds_policy_miss(&policy, 1000, &victim), slot);
+	assert_int_equal(ds_policy_miss(&policy, 1000, 3, &victim), slot);
 	assert_int_equal(victim, DS_POLICY_NONE);
 	assert_int_equal(policy.forgotten, 0);
 	stop();

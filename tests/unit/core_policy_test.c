@@ -13,7 +13,7 @@ static void wrong_calls(void **state)
 	assert_int_equal(ds_policy_init(&policy, DS_POLICY_CAPACITY_MAX + 1, 0), -EINVAL);
 	assert_int_equal(ds_policy_init(&policy, 16, DS_POLICY_MODES), -EINVAL);
 	start(16, DS_POLICY_DEFAULT, KEYS);
-	assert_int_equal(ds_policy_miss(&policy, DS_POLICY_KEYS, &victim), DS_POLICY_NONE);
+	assert_int_equal(ds_policy_miss(&policy, DS_POLICY_KEYS, 3, &victim), DS_POLICY_NONE);
 	assert_int_equal(victim, DS_POLICY_NONE);
 	assert_int_equal(ds_policy_forget(&policy, 0), -EINVAL);
 	assert_int_equal(ds_policy_pin(&policy, 0, true), -EINVAL);
@@ -35,7 +35,7 @@ static void keys_to_the_last(void **state)
 
 	(void)state;
 	start(16, DS_POLICY_DEFAULT, KEYS);
-	assert_int_equal(ds_policy_key(&policy, ds_policy_miss(&policy, key, &victim)), key);
+	assert_int_equal(ds_policy_key(&policy, ds_policy_miss(&policy, key, 3, &victim)), key);
 	stop();
 }
 
@@ -185,7 +185,7 @@ static void all_pinned(void **state)
 			ds_policy_pin(&policy, slot_of[key], true);
 		}
 		for (; key < KEYS; key++) {
-			assert_int_equal(ds_policy_miss(&policy, key, &victim), DS_POLICY_NONE);
+			assert_int_equal(ds_policy_miss(&policy, key, 3, &victim), DS_POLICY_NONE);
 			assert_int_equal(victim, DS_POLICY_NONE);
 		}
 		/* The first one that no longer is goes, however long it takes to be seen. */
@@ -253,10 +253,10 @@ static void forgotten_slots_are_taken(void **state)
 		for (key = 0; key < 64; key += 2)
 			assert_int_equal(ds_policy_forget(&policy, slot_of[key]), 0);
 		for (i = 0; i < 32; i++) {
-			assert_true(ds_policy_miss(&policy, 64 + i, &victim) < 64);
+			assert_true(ds_policy_miss(&policy, 64 + i, 3, &victim) < 64);
 			assert_int_equal(victim, DS_POLICY_NONE);
 		}
-		ds_policy_miss(&policy, 150, &victim);
+		ds_policy_miss(&policy, 150, 3, &victim);
 		assert_int_not_equal(victim, DS_POLICY_NONE);
 		stop();
 	}

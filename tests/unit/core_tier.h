@@ -14,6 +14,7 @@
 #include "tokencache/policy.c"
 #include "tokencache/trial.c"
 #include "tokencache/policy_001.c"
+#include "tokencache/policy_adapt.c"
 #include "tokencache/wide.c"
 #include "tokencache/l1.c"
 #include "tokencache/l2.c"

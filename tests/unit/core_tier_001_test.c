@@ -104,27 +104,27 @@ static bool not_in_l1(const struct ds_cache *c, u32 token, u32 tier)
 /* The trials hear when a move begins, of uses meanwhile, and when it ends or is given up. */
 static void uses_on_the_way(void **state)
 {
-	struct ds_trials *l1;
+	struct ds_policy_001 *b;
 	struct ds_cache_change ch;
 	u32 i;
 
 	(void)state;
 	for (i = 0; i < 2; i++) {
 		start(DS_POLICY_ADAPTIVE_001, 1);
-		l1 = &cache.policy.base->l1;
+		b = cache.policy.base;
 		assert_int_equal(ds_cache_miss_begin(&cache, tokens[1], &ch), 0);
-		assert_int_equal(l1->moves->now, 1);
-		assert_int_equal(cache.policy.base->both.moves->now, 1);
+		assert_int_equal(b->moves[1].now, 1);
+		ds_policy_adapt_clock(&cache.policy, 1);
 		assert_int_equal(ds_cache_miss(&cache, tokens[1]), -EBUSY);
-		assert_int_equal(l1->uses, 2);
-		assert_int_equal(l1->moves->met, 1);
+		assert_int_equal(b->l1.uses, 2);
+		assert_int_equal(b->moves[1].met, 1);
 		if (i)
 			ds_cache_miss_abort(&cache, &ch);
 		else
 			assert_int_equal(ds_cache_miss_end(&cache, &ch), 0);
-		assert_int_equal(l1->moves->now, 0);
-		assert_int_equal(cache.policy.base->both.moves->now, 0);
-		assert_int_equal(l1->moves->begun, 1);
+		assert_int_equal(b->moves[1].now, 0);
+		assert_int_equal(b->moves[1].begun, 1);
+		assert_int_equal(b->moves[0].begun, 0);
 		stop();
 	}
 }

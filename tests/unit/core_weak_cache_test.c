@@ -14,6 +14,7 @@
 #include "tokencache/policy.c"
 #include "tokencache/trial.c"
 #include "tokencache/policy_001.c"
+#include "tokencache/policy_adapt.c"
 #include "tokencache/share.c"
 #include "tokencache/cache.c"
 /* core_weak.h has one of this name. */

@@ -10,6 +10,7 @@ extern "C" {
 #include <tokencache/fetch.h>
 #include <tokencache/inline.h>
 #include <tokencache/policy.h>
+#include <tokencache/policy_adapt.h>
 #include <tokencache/table.h>
 #include <tokencache/tune.h>
 }

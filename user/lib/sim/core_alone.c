@@ -16,6 +16,7 @@
 #include <tokencache/pack.c>
 #include <tokencache/policy.c>
 #include <tokencache/policy_001.c>
+#include <tokencache/policy_adapt.c>
 #include <tokencache/policy_first.c>
 #include <tokencache/policy_queue.c>
 #include <tokencache/read.c>

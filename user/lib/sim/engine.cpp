@@ -158,6 +158,7 @@ void Engine::begin_objects() {
         tick(now);
     if (after_quiet)
         tick_after(tick_ns, now);
+    ds_policy_adapt_clock(&cache_->policy, static_cast<uint32_t>(result_.accesses));
     access({now, request.id, write}, now);
 }
 

@@ -39,7 +39,7 @@ public:
             ds_policy_hit(&policy_, slot);
             return true;
         }
-        slots_[id] = ds_policy_miss(&policy_, id, &victim);
+        slots_[id] = ds_policy_miss(&policy_, id, 3, &victim);
         if (victim != none)
             slots_[victim] = none;
         return false;

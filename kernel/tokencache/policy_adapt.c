@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
+/*
+ * DS: thresholds of promotion that follow the load.
+ */
+#include "policy.h"
+#include "policy_adapt.h"
+
+#define DS_POLICY_AT_ONCE	4	/* intervals, in which a lower threshold is tried */
+#define DS_POLICY_LESS_L1	10	/* 256ths of the misses or hits: a higher one for L2 wins more */
+#define DS_POLICY_LESS_TRAFFIC	32	/* 256ths of the hits or misses that it may cost */
+
+/*
+ * What a move costs. To move a token out of L2 is to drive out another one there, and saves less
+ * than to move one from home. Who has to wait for the host could have hit some times meanwhile.
+ */
+#define DS_POLICY_MOVE_FROM_L2	(DS_TRIAL_HIT / 4)
+#define DS_POLICY_WAIT_FOR_L2	(2 * DS_TRIAL_HIT)
+#define DS_POLICY_WAIT_FOR_HOST	(4 * DS_TRIAL_HIT)
+#define DS_POLICY_FEW_MOVES	16	/* of fewer one does not know how long one takes, or who waits */
+#define DS_POLICY_MOVE_LASTS	1024	/* uses, at most */
+#define DS_POLICY_WAITS_MOST	(15 * DS_POLICY_WAITS_ONE)
+#define DS_POLICY_WAITS_KEPT	64	/* one of so many is forgotten while few move, */
+#define DS_POLICY_WAITS_SLOWER	4u	/* in up to 2^4 intervals */
+
+enum ds_policy_step {
+	DS_POLICY_STAY,
+	DS_POLICY_UP,
+	DS_POLICY_DOWN,
+};
+
+/* The two rules of 001; the first one wins. */
+static enum ds_policy_step ds_policy_step(const struct ds_policy_load *load)
+{
+	if (load->dma >= DS_POLICY_DMA_SATURATED && load->l2 < DS_POLICY_L2_SELDOM)
+		return DS_POLICY_UP;
+	if (load->dma < DS_POLICY_DMA_RELAXED && load->l1 < DS_POLICY_L1_SELDOM &&
+	    load->cpu >= DS_POLICY_CPU_BUSY)
+		return DS_POLICY_DOWN;
+	return DS_POLICY_STAY;
+}
+
+/* Less traffic may cost something. */
+static u32 ds_policy_raised(const struct ds_trials *trials, u32 threshold, u32 most)
+{
+	u32 next = max(min(threshold * 2, most), threshold);
+	u32 index = ds_trials_index(next);
+
+	return ds_trials_is_worse(trials, index, DS_POLICY_LESS_TRAFFIC) ? threshold : next;
+}
+
+/*
+ * It is to cost nothing, and to be tried soon: of thresholds that are as good as each other
+ * one will look better some time.
+ */
+static u32 ds_policy_lowered(const struct ds_trials *trials, u32 threshold, u32 asked)
+{
+	u32 next = max(threshold / 2, 1u);
+
+	if (ds_trials_in_doubt(trials) ||
+	    (trials->steady > DS_POLICY_AT_ONCE && asked > DS_POLICY_AT_ONCE))
+		return threshold;
+	return ds_trials_is_worse(trials, ds_trials_index(next), 0) ? threshold : next;
+}
+
+/*
+ * What the trials say comes first, but for one that is lower while DMA is saturated and
+ * L2 hits seldom.
+ */
+static u32 ds_policy_adapted(const struct ds_policy_001 *b, struct ds_trials *trials,
+			     u32 threshold, u32 most, enum ds_policy_step step)
+{
+	u32 best;
+
+	ds_trials_use(trials, ds_trials_index(threshold));
+	best = ds_trials_best(trials);
+	if (best > trials->used || (best < trials->used && step != DS_POLICY_UP))
+		return ds_trial_thresholds[best];
+	switch (step) {
+	case DS_POLICY_UP:
+		return ds_policy_raised(trials, threshold, most);
+	case DS_POLICY_DOWN:
+		return ds_policy_lowered(trials, threshold, b->asked);
+	default:
+		return threshold;
+	}
+}
+
+/* Those who wait for a move are not met, and of few it is not known how long they take. */
+static void ds_policy_time_moves(struct ds_policy_moves *moves, bool blocking)
+{
+	moves->lasts = 0;
+	if (!blocking && moves->begun >= DS_POLICY_FEW_MOVES)
+		moves->lasts = (u32)min(moves->met / moves->begun, (u64)DS_POLICY_MOVE_LASTS);
+}
+
+void ds_policy_adapt_weigh(struct ds_policy_001 *b, bool blocking)
+{
+	u32 waits = DS_POLICY_WAITS_ONE + b->waits;
+	u32 l2 = DS_POLICY_WAIT_FOR_L2 * waits / DS_POLICY_WAITS_ONE;
+	u32 host = DS_POLICY_WAIT_FOR_HOST * waits / DS_POLICY_WAITS_ONE;
+
+	if (b->both.trials)
+		b->l1.move_cost = blocking ? l2 : DS_POLICY_MOVE_FROM_L2;
+	else
+		b->l1.move_cost = blocking ? host : 0;
+	b->both.move_cost = blocking ? host : 0;
+	ds_policy_time_moves(&b->moves[0], blocking);
+	ds_policy_time_moves(&b->moves[1], blocking);
+}
+
+/* Few move. */
+static void ds_policy_forget_waits(struct ds_policy_001 *b)
+{
+	if (++b->few & ((1u << b->slower) - 1))
+		return;
+	b->waits -= (b->waits + DS_POLICY_WAITS_KEPT - 1) / DS_POLICY_WAITS_KEPT;
+}
+
+/*
+ * Those who come while a token is under way wait, too. What is known of that was seen with the
+ * thresholds of then; others, with which few move, must not have it forgotten soon. If it turns
+ * out to be as it was, it is to be forgotten more slowly the next time: each time some move to
+ * find that out.
+ */
+static void ds_policy_see_waits(struct ds_policy_001 *b, const struct ds_policy_load *load)
+{
+	u32 waits;
+
+	if (load->moves < DS_POLICY_FEW_MOVES) {
+		ds_policy_forget_waits(b);
+		return;
+	}
+	waits = (u32)min((u64)load->waits * DS_POLICY_WAITS_ONE / load->moves,
+			 (u64)DS_POLICY_WAITS_MOST);
+	if (b->few && waits > 2 * b->waits)
+		b->slower = min(b->slower + 1u, DS_POLICY_WAITS_SLOWER);
+	else if (b->few && waits <= b->waits)
+		b->slower = 0;
+	b->waits = waits;
+	b->few = 0;
+}
+
+/*
+ * Nobody comes to L1 whom not even L2 would take. Do both together gain more with a higher
+ * threshold, for each use, than L1 loses? A hit of L1 that becomes one of L2 loses less than
+ * one that goes home.
+ */
+static bool ds_policy_is_worth_it(const struct ds_policy_001 *b, u32 low, u32 high)
+{
+	u32 from = ds_trials_index(low), to = ds_trials_index(high);
+	s64 gain = ds_trials_ahead(&b->both, to, from), loss = ds_trials_ahead(&b->l1, from, to);
+
+	return ds_trials_is_worse(&b->both, from, DS_POLICY_LESS_L1) &&
+	       gain * b->l1.uses > loss * b->both.uses;
+}
+
+static void ds_policy_forget_moves(struct ds_policy_moves *moves)
+{
+	if (moves->begun < 2 * DS_POLICY_FEW_MOVES)
+		return;
+	moves->begun /= 2;
+	moves->met /= 2;
+}
+
+void ds_policy_adapt(struct ds_policy_001 *b, const struct ds_policy_load *load)
+{
+	u32 *l1 = &b->params.promote_to_l1_threshold, *l2 = &b->params.promote_to_l2_threshold;
+	enum ds_policy_step step = ds_policy_step(load);
+
+	b->asked = step == DS_POLICY_DOWN ? b->asked + 1 : 0;
+	ds_policy_see_waits(b, load);
+	*l1 = ds_policy_adapted(b, &b->l1, *l1, b->fit, step);
+	*l2 = ds_policy_adapted(b, &b->both, *l2, DS_POLICY_PROMOTE_TO_L2_THRESHOLD, step);
+	if (*l2 > *l1 && !load->blocking && ds_policy_is_worth_it(b, *l1, *l2))
+		*l1 = *l2;
+	*l2 = min(*l2, *l1);
+	ds_policy_forget_moves(&b->moves[0]);
+	ds_policy_forget_moves(&b->moves[1]);
+	ds_trials_age(&b->l1);
+	ds_trials_age(&b->both);
+}
+
+/* ---- trials ---- */
+
+/* Who is in L1 would be in L2 otherwise, if there is one. */
+static const struct ds_policy_moves *ds_policy_moves_from(const struct ds_policy_001 *b, u32 tier)
+{
+	return &b->moves[tier == 3 || !b->both.trials];
+}
+
+void ds_policy_adapt_try(struct ds_policy *p, u64 hash, u32 uses, u32 tier)
+{
+	struct ds_policy_001 *b = p->base;
+
+	if (!ds_policy_is_sampled(p, hash))
+		return;
+	b->l1.move_lasts = ds_policy_moves_from(b, tier)->lasts;
+	ds_trials_access(&b->l1, hash, uses, b->params.alpha, b->clock);
+	if (!ds_trials_want(&b->both, hash))
+		return;
+	b->both.move_lasts = ds_policy_moves_from(b, 3)->lasts;
+	ds_trials_access(&b->both, hash, uses, 0, b->clock);
+}
+
+/* What was noted of hits; some may be of those that were in the slots before. */
+void ds_policy_adapt_hear(struct ds_policy *p)
+{
+	u32 head = READ_ONCE(p->hits_head), left, slot;
+
+	for (left = min(ds_policy_noted(p, head), DS_POLICY_HITS); left; left--) {
+		slot = READ_ONCE(p->hits_001[(head - left) % DS_POLICY_HITS]);
+		if (p->slots[slot].key_high & DS_SLOT_USED)
+			ds_policy_adapt_try(p, ds_policy_hash(ds_policy_key(p, slot)),
+				      READ_ONCE(p->slots[slot].heat), 1);
+	}
+	WRITE_ONCE(p->hits_tail, head);
+}
+
+/* ---- what moves take ---- */
+
+void ds_policy_adapt_clock(struct ds_policy *p, u32 uses)
+{
+	struct ds_policy_001 *b = p->base;
+	u32 i;
+
+	if (!b || !b->adaptive)
+		return;
+	ds_policy_adapt_hear(p);
+	for (i = 0; i < 2; i++)
+		b->moves[i].met += (u64)b->moves[i].now * (uses - b->clock);
+	b->clock = uses;
+}
+
+void ds_policy_adapt_move(struct ds_policy *p, u32 from, u32 to, bool begins)
+{
+	struct ds_policy_moves *moves;
+
+	if (!p->base || from < to)
+		return;
+	moves = &p->base->moves[from == 3];
+	moves->now += begins ? 1 : -1;
+	moves->begun += begins;
+}
