@@ -222,8 +222,8 @@ int ds_policy_001_add_l2(struct ds_policy *p, u32 tokens);
 u32 ds_policy_001_heat(struct ds_policy *p, u64 hash);
 
 /*
- * A token was used that is on its way from @tier. For adaptive-001, whose trials see each use: with another
- * threshold it might not be. literal-001 counts those uses for which a token might move.
+ * A token was used that is on its way from @tier. For adaptive-001, whose trials see each use: with
+ * another threshold it might not be. literal-001 counts those uses for which a token might move.
  */
 void ds_policy_001_met(struct ds_policy *p, u32 key, u32 tier);
 

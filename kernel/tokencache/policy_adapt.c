@@ -6,7 +6,7 @@
 #include "policy_adapt.h"
 
 #define DS_POLICY_AT_ONCE	4	/* intervals, in which a lower threshold is tried */
-#define DS_POLICY_LESS_L1	10	/* 256ths of the misses or hits: a higher one for L2 wins more */
+#define DS_POLICY_LESS_L1	10	/* 256ths of the misses or hits that it is to win */
 #define DS_POLICY_LESS_TRAFFIC	32	/* 256ths of the hits or misses that it may cost */
 
 /*
@@ -16,7 +16,7 @@
 #define DS_POLICY_MOVE_FROM_L2	(DS_TRIAL_HIT / 4)
 #define DS_POLICY_WAIT_FOR_L2	(2 * DS_TRIAL_HIT)
 #define DS_POLICY_WAIT_FOR_HOST	(4 * DS_TRIAL_HIT)
-#define DS_POLICY_FEW_MOVES	16	/* of fewer one does not know how long one takes, or who waits */
+#define DS_POLICY_FEW_MOVES	16	/* of fewer it is not known how long one takes, who waits */
 #define DS_POLICY_MOVE_LASTS	1024	/* uses, at most */
 #define DS_POLICY_WAITS_MOST	(15 * DS_POLICY_WAITS_ONE)
 #define DS_POLICY_WAITS_KEPT	64	/* one of so many is forgotten while few move, */
@@ -211,7 +211,7 @@ void ds_policy_adapt_hear(struct ds_policy *p)
 		slot = READ_ONCE(p->hits_001[(head - left) % DS_POLICY_HITS]);
 		if (p->slots[slot].key_high & DS_SLOT_USED)
 			ds_policy_adapt_try(p, ds_policy_hash(ds_policy_key(p, slot)),
-				      READ_ONCE(p->slots[slot].heat), 1);
+					    READ_ONCE(p->slots[slot].heat), 1);
 	}
 	WRITE_ONCE(p->hits_tail, head);
 }
