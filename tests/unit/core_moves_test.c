@@ -150,6 +150,8 @@ static void where_a_key_comes_from(void **state)
 		assert_int_equal(b->l1.latest->of[3].until, 9);
 		ds_policy_miss(&policy, 5, 3, &victim);
 		assert_int_equal(b->l1.latest->of[5].until, 7 + 9);
+		if (l2)
+			assert_int_equal(b->both.latest->of[5].until, 7 + 9);
 		stop();
 	}
 }

@@ -197,6 +197,30 @@ static void both_tiers_together_come_first(void **state)
 	assert_int_equal(threshold_with(-10, 20, false), 4);
 }
 
+/* L1 gains a tenth by a lower one; both tiers lose two hits, of however few uses. */
+static void a_few_hits_of_both_tiers_keep_no_threshold(void **state)
+{
+	struct ds_policy_001 *b;
+
+	(void)state;
+	uses = 0;
+	start(64, DS_POLICY_ADAPTIVE_001, KEYS);
+	assert_int_equal(ds_policy_001_add_l2(&policy, 1000), 0);
+	b = policy.base;
+	b->params.promote_to_l1_threshold = 8;
+	b->params.promote_to_l2_threshold = 8;
+	b->l1.used = ds_trials_index(8);
+	b->both.used = ds_trials_index(8);
+	b->l1.uses = 1000;
+	b->l1.trials[b->l1.used].lately.hits = 500;
+	b->both.uses = 10;
+	trial_leads(&b->l1, ds_trials_index(4), 100, 0);
+	trial_leads(&b->both, ds_trials_index(4), -2, 0);
+	assert_int_equal(interval(0, 1000, 1000, 0), 4);
+	assert_int_equal(b->params.promote_to_l2_threshold, 4);
+	stop();
+}
+
 /* Else it would stay where somebody has set it, as none is lowered in doubt. */
 static void by_hand_there_is_no_doubt(void **state)
 {
@@ -365,6 +389,7 @@ int main(void)
 		TEST(thresholds_follow_the_load),
 		TEST(trials_come_first),
 		TEST(both_tiers_together_come_first),
+		TEST(a_few_hits_of_both_tiers_keep_no_threshold),
 		TEST(saturation_never_lowers),
 		TEST(asking_has_its_time),
 		TEST(lower_ones_are_tried_soon_or_not_at_all),

@@ -129,6 +129,30 @@ static void uses_on_the_way(void **state)
 	}
 }
 
+/* The trials hear where a token is that is used, on its way or not. */
+static void where_it_is(void **state)
+{
+	struct ds_policy_001 *b;
+	struct ds_cache_change ch;
+
+	(void)state;
+	start(DS_POLICY_ADAPTIVE_001, 1);
+	b = cache.policy.base;
+	b->moves[0].lasts = 3;
+	b->moves[1].lasts = 9;
+	assert_int_equal(ds_cache_stage(&cache, tokens[1]), 0);
+	assert_int_equal(ds_cache_miss_begin(&cache, tokens[1], &ch), 0);
+	assert_int_equal(b->l1.move_lasts, 3);
+	ds_cache_miss_abort(&cache, &ch);
+	assert_int_equal(ds_cache_miss_begin(&cache, tokens[2], &ch), 0);
+	assert_int_equal(b->l1.move_lasts, 9);
+	b->l1.move_lasts = 0;
+	assert_int_equal(ds_cache_miss(&cache, tokens[2]), -EBUSY);
+	assert_int_equal(b->l1.move_lasts, 9);
+	ds_cache_miss_abort(&cache, &ch);
+	stop();
+}
+
 /* They try what L1 would do with others only. */
 static void uses_on_the_way_not_to_l1(void **state)
 {
@@ -410,6 +434,7 @@ int main(void)
 		TEST(promotion_without_l2),
 		TEST(promotion_past_l2),
 		TEST(uses_on_the_way),
+		TEST(where_it_is),
 		TEST(uses_on_the_way_not_to_l1),
 		TEST(promotion_not_to_l1),
 		TEST(promotion_past_a_full_l2),
