@@ -374,6 +374,43 @@ void bursts_are_not_waited_for(void **) {
     assert_true(waits < all / 10);
 }
 
+// QPs post in turn, each so often in a row, and use a CQ of eight, a PD of 64, and one of four MRs.
+Trace posts_in_a_row(uint32_t qps, uint32_t in_a_row, uint64_t requests) {
+    Trace trace;
+    for (uint32_t post = 0; trace.requests.size() < requests; post++) {
+        uint32_t qp = post / in_a_row % qps, mr = post * 2654435761u >> 30;
+        for (uint32_t id : {qp, qps + qp / 8, 2 * qps + qp / 64, 3 * qps + 4 * qp + mr})
+            trace.requests.emplace_back(id, Operation::read);
+    }
+    trace.uniques = 7 * qps;
+    return trace;
+}
+
+// Before a token has come it was used some times; and with L2's threshold L1's has to rise.
+void fan_outs_are_learned(void **) {
+    // The first one takes five intervals for a pass, so it learns slowly.
+    const struct {
+        uint32_t qps, in_a_row, percent;
+    } fan_outs[] = {{1500, 4, 80}, {500, 8, 95}, {6000, 1, 95}};
+    for (auto [qps, in_a_row, percent] : fan_outs) {
+        Trace trace = posts_in_a_row(qps, in_a_row, 600'000);
+        RunOptions options;
+        options.l1 = 512;
+        options.l2 = 2;
+        options.policy = "adaptive-001";
+        double adaptive = run(trace, options).times.mean(), best = 1e9;
+        options.policy = "literal-001";
+        for (uint32_t threshold : {1, 2, 4, 6, 8, 12}) {
+            options.set("PROMOTE_TO_L1_THRESHOLD", threshold);
+            options.set("PROMOTE_TO_L2_THRESHOLD", threshold);
+            best = std::min(best, run(trace, options).times.mean());
+        }
+        print_message("# %u QPs, %u in a row: %.1f %% of the best\n", qps, in_a_row,
+                      100 * best / adaptive);
+        assert_true(adaptive * percent < best * 100);
+    }
+}
+
 void parameters_are_heeded(void **) {
     Trace trace = zipf(1000, 100'000);
     RunOptions options;
@@ -521,6 +558,7 @@ int main() {
         cmocka_unit_test(an_end_is_the_last_request),
         cmocka_unit_test(counts_agree),
         cmocka_unit_test(bursts_are_not_waited_for),
+        cmocka_unit_test(fan_outs_are_learned),
         cmocka_unit_test(parameters_are_heeded),
         cmocka_unit_test(classes_keep_to_their_tiers),
         cmocka_unit_test(shares_of_classes),
