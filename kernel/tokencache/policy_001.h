@@ -12,25 +12,7 @@
  *  demote	a token that was idle for DEMOTE_FROM_L1_IDLE_NS may go, with half of
  *		its count.
  *
- * literal-001 keeps its thresholds. adaptive-001 begins with 1, which is all that an
- * empty L1 asks for, and looks at each once in an ageing interval:
- *
- *	trials (trial.h) say that another one is better		it is taken
- *	DMA is nearly saturated and L2 hits seldom		it is doubled
- *	else L1 hits seldom and the host's processor is busy	it is halved
- *
- * The last two are 001's rules, in bands (below) that do not touch: between them nothing
- * is done, nor is a step that would cost hits, by the trials: more than an eighth of them
- * (or of the misses, if they are fewer) for less traffic, any for nothing; for the latter
- * a step is made within four intervals of another one, or of when the load began to ask
- * for it, or not at all. While one is to be doubled no lower one is taken. Without trials
- * there would be no reason to raise one on a loop that is longer than the cache, where a
- * high one keeps a part of it. One for L1 is tried by L1's miniatures, one for L2 by
- * those of both tiers together.
- *
- * Doubling stops at what the capacity implies: as many tokens are that hot as L1 has slots,
- * by a histogram of all heats that is made while they are halved. Above, L1 could not be
- * filled. So no change of the load takes more than eight intervals to be followed.
+ * literal-001 keeps its thresholds, adaptive-001 does not (policy_adapt.h).
  *
  * Made under the same lock as calls of policy.h.
  */
@@ -106,8 +88,8 @@ struct ds_policy_load {
  * struct ds_policy_moves - what is known of the time that moves take
  * @now: tokens that are on their way
  * @begun: moves that have begun
- * @met: uses of the cache that these have met, each all of them; half of both is forgotten in
- *	each interval
+ * @met: uses of the cache that these have met, each all of them; of many, half of both is forgotten
+ *	in each interval
  * @lasts: uses of the cache that one meets; 0: it is not known, or they wait for it
  */
 struct ds_policy_moves {

@@ -7,6 +7,7 @@
 
 #define DS_POLICY_AT_ONCE	4	/* intervals, in which a lower threshold is tried */
 #define DS_POLICY_LESS_L1	10	/* 256ths of the misses or hits that it is to win */
+#define DS_POLICY_RAISE_L1	4	/* the part of what L1 loses that counts twice */
 #define DS_POLICY_LESS_TRAFFIC	32	/* 256ths of the hits or misses that it may cost */
 
 /*
@@ -17,7 +18,6 @@
 #define DS_POLICY_WAIT_FOR_L2	(2 * DS_TRIAL_HIT)
 #define DS_POLICY_WAIT_FOR_HOST	(4 * DS_TRIAL_HIT)
 #define DS_POLICY_FEW_MOVES	16	/* of fewer it is not known how long one takes, who waits */
-#define DS_POLICY_MOVE_LASTS	1024	/* uses, at most */
 #define DS_POLICY_WAITS_MOST	(15 * DS_POLICY_WAITS_ONE)
 #define DS_POLICY_WAITS_KEPT	64	/* one of so many is forgotten while few move, */
 #define DS_POLICY_WAITS_SLOWER	4u	/* in up to 2^4 intervals */
@@ -90,7 +90,7 @@ static void ds_policy_time_moves(struct ds_policy_moves *moves, bool blocking)
 {
 	moves->lasts = 0;
 	if (!blocking && moves->begun >= DS_POLICY_FEW_MOVES)
-		moves->lasts = (u32)min(moves->met / moves->begun, (u64)DS_POLICY_MOVE_LASTS);
+		moves->lasts = (u32)min(moves->met / moves->begun, (u64)DS_TRIAL_ON_ITS_WAY);
 }
 
 void ds_policy_adapt_weigh(struct ds_policy_001 *b, bool blocking)
@@ -143,14 +143,16 @@ static void ds_policy_see_waits(struct ds_policy_001 *b, const struct ds_policy_
 /*
  * Nobody comes to L1 whom not even L2 would take. Do both together gain more with a higher
  * threshold, for each use, than L1 loses? A hit of L1 that becomes one of L2 loses less than
- * one that goes home.
+ * one that goes home. To raise L1's takes more than not to lower it.
  */
-static bool ds_policy_is_worth_it(const struct ds_policy_001 *b, u32 low, u32 high)
+static bool ds_policy_is_worth_it(const struct ds_policy_001 *b, u32 low, u32 high, bool raises)
 {
 	u32 from = ds_trials_index(low), to = ds_trials_index(high);
 	s64 gain = ds_trials_ahead(&b->both, to, from), loss = ds_trials_ahead(&b->l1, from, to);
 
-	return ds_trials_is_worse(&b->both, from, DS_POLICY_LESS_L1) &&
+	if (raises)
+		loss += loss / DS_POLICY_RAISE_L1;
+	return ds_trials_beats(&b->both, to, from, DS_POLICY_LESS_L1) &&
 	       gain * b->l1.uses > loss * b->both.uses;
 }
 
@@ -166,12 +168,13 @@ void ds_policy_adapt(struct ds_policy_001 *b, const struct ds_policy_load *load)
 {
 	u32 *l1 = &b->params.promote_to_l1_threshold, *l2 = &b->params.promote_to_l2_threshold;
 	enum ds_policy_step step = ds_policy_step(load);
+	u32 before = *l1;
 
 	b->asked = step == DS_POLICY_DOWN ? b->asked + 1 : 0;
 	ds_policy_see_waits(b, load);
 	*l1 = ds_policy_adapted(b, &b->l1, *l1, b->fit, step);
 	*l2 = ds_policy_adapted(b, &b->both, *l2, DS_POLICY_PROMOTE_TO_L2_THRESHOLD, step);
-	if (*l2 > *l1 && !load->blocking && ds_policy_is_worth_it(b, *l1, *l2))
+	if (*l2 > *l1 && !load->blocking && ds_policy_is_worth_it(b, *l1, *l2, *l2 > before))
 		*l1 = *l2;
 	*l2 = min(*l2, *l1);
 	ds_policy_forget_moves(&b->moves[0]);
@@ -235,7 +238,7 @@ void ds_policy_adapt_move(struct ds_policy *p, u32 from, u32 to, bool begins)
 {
 	struct ds_policy_moves *moves;
 
-	if (!p->base || from < to)
+	if (!p->base || !p->base->adaptive || from < to)
 		return;
 	moves = &p->base->moves[from == 3];
 	moves->now += begins ? 1 : -1;

@@ -1,10 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 /*
- * DS: adaptive-001 sets the thresholds of document 001 itself, at the end of each interval: by
- * trials (trial.h), and, where these see no difference, by the two rules of 001.
+ * DS: thresholds of document 001 that follow the load, as adaptive-001 has them.
+ *
+ * Each begins with 1, which is all that an empty L1 asks for, and is looked at once in an
+ * ageing interval:
+ *
+ *	trials (trial.h) say that another one is better		it is taken
+ *	DMA is nearly saturated and L2 hits seldom		it is doubled
+ *	else L1 hits seldom and the host's processor is busy	it is halved
+ *
+ * The last two are 001's rules, in bands (policy_001.h) that do not touch: between them nothing
+ * is done, nor is a step that would cost hits, by the trials: more than an eighth of them
+ * (or of the misses, if they are fewer) for less traffic, any for nothing; for the latter
+ * a step is made within four intervals of another one, or of when the load began to ask
+ * for it, or not at all. While one is to be doubled no lower one is taken. Without trials
+ * there would be no reason to raise one on a loop that is longer than the cache, where a
+ * high one keeps a part of it. One for L1 is tried by L1's miniatures, one for L2 by
+ * those of both tiers together.
+ *
+ * Doubling stops at what the capacity implies: as many tokens are that hot as L1 has slots,
+ * by a histogram of all heats that is made while they are halved. Above, L1 could not be
+ * filled. So no change of the load takes more than eight intervals to be followed.
  *
  * Nobody comes to L1 whom not even L2 would take. So where both tiers together gain more with a
- * higher threshold than L1 loses, L1's rises with that of L2.
+ * higher threshold than L1 loses, L1's rises with that of L2, be it above what fills L1; else L2's
+ * is cut to L1's.
  *
  * Under the cache's lock, as all that changes a policy.
  */

@@ -24,7 +24,7 @@
 #define DS_TRIAL_LOWER		30u	/* 5.5; 6.7 */
 
 static_assert(DS_TRIAL_MAX <= 255, "of ds_trial.unused");
-static_assert(DS_TRIALS <= 16, "of ds_trial_use.takers");
+static_assert(DS_TRIALS <= 16, "of ds_trial_taken.takers");
 
 const u8 ds_trial_thresholds[DS_TRIALS] = { 1, 2, 3, 4, 6, 8, 10, 12, 16, 24, 32, 64, 128 };
 
@@ -157,13 +157,13 @@ static bool ds_trial_hit(struct ds_trial *m, u16 tag)
 /* The miniatures to which a key is on its way. */
 static u32 ds_trials_waiting(const struct ds_trials *t, u16 tag, u32 at)
 {
-	const struct ds_trial_use *use;
-	u32 i, waiting = 0;
+	u32 i, known = min(t->latest->next, DS_TRIAL_LATEST), waiting = 0;
 
-	for (i = 0; i < DS_TRIAL_LATEST; i++) {
-		use = &t->latest->of[i];
-		if (use->tag == tag && (s32)(use->until - at) >= 0)
-			waiting |= use->takers;
+	for (i = 0; i < known; i++) {
+		const struct ds_trial_taken *taken = &t->latest->of[i];
+
+		if (taken->tag == tag && taken->until - at <= DS_TRIAL_ON_ITS_WAY)
+			waiting |= taken->takers;
 	}
 	return waiting;
 }
@@ -236,11 +236,12 @@ void ds_trials_access(struct ds_trials *t, u64 hash, u32 uses, u32 alpha, u32 at
 		gain[i] -= (s32)t->move_cost;
 		takers |= 1u << i;
 	}
-	t->latest->of[t->latest->next++ % DS_TRIAL_LATEST] = (struct ds_trial_use) {
-		.until = at + t->move_lasts,
-		.tag = tag,
-		.takers = (u16)(t->move_lasts ? takers : 0),
-	};
+	if (takers && t->move_lasts)
+		t->latest->of[t->latest->next++ % DS_TRIAL_LATEST] = (struct ds_trial_taken) {
+			.until = at + t->move_lasts,
+			.tag = tag,
+			.takers = (u16)takers,
+		};
 	for (i = 0; i < DS_TRIALS; i++) {
 		apart = gain[i] - gain[t->used];
 		t->trials[i].lately.gain += gain[i];
@@ -412,6 +413,19 @@ s32 ds_trials_ahead(const struct ds_trials *t, u32 index, u32 other)
 	return ds_trials_lead(t, index, false) - ds_trials_lead(t, other, false);
 }
 
+/* A trifle, and so many 256ths of what is rarer. */
+static s32 ds_trials_margin(const struct ds_trials *t, u32 parts)
+{
+	s32 trifle = max((s32)(t->uses / DS_TRIAL_TRIFLE), DS_TRIAL_FEW);
+
+	return (trifle + (s32)((u64)ds_trials_fewer(t, false) * parts / 256)) * DS_TRIAL_HIT;
+}
+
+bool ds_trials_beats(const struct ds_trials *t, u32 index, u32 other, u32 parts)
+{
+	return t->trials && ds_trials_ahead(t, index, other) > ds_trials_margin(t, parts);
+}
+
 bool ds_trials_is_worse(const struct ds_trials *t, u32 index, u32 parts)
 {
 	s32 most = 0;
@@ -421,9 +435,7 @@ bool ds_trials_is_worse(const struct ds_trials *t, u32 index, u32 parts)
 		return false;
 	for (i = 0; i < DS_TRIALS; i++)
 		most = max(most, ds_trials_lead(t, i, false));
-	most -= max((s32)(t->uses / DS_TRIAL_TRIFLE), DS_TRIAL_FEW) * DS_TRIAL_HIT;
-	most -= (s32)((u64)ds_trials_fewer(t, false) * parts / 256) * DS_TRIAL_HIT;
-	return ds_trials_lead(t, index, false) < most;
+	return ds_trials_lead(t, index, false) < most - ds_trials_margin(t, parts);
 }
 
 /* By a part of the difference, as that is chance. Those leave that were used longest ago. */

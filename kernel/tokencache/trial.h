@@ -33,12 +33,12 @@
  * next ones last twice as long.
  *
  * A miniature takes a key in at once, the cache needs time for it: whoever uses a token some
- * times in a row has used it before it has come. So what is used again within as many uses as
- * a move takes, on average, is no hit.
+ * times in a row has used it before it has come. So what is used again within as many uses of the
+ * cache as a move takes, on average, is no hit.
  *
  * By chance more or fewer of the keys are in the sample than its share of them. A loop that is
  * a little longer than the cache would be one that fits. So a miniature of L1 is as large as the
- * part of L1 that is in the sample.
+ * part of L1 that is in the sample, but not larger than it has memory for.
  *
  * Searches are linear; there are at most DS_TRIAL_MAX entries, and of a large cache few
  * uses are in the sample. Not thread safe.
@@ -53,7 +53,8 @@
 #define DS_TRIAL_MIN	64u
 #define DS_TRIAL_HIT	4	/* what a hit is worth */
 #define DS_TRIAL_MARKS	8u	/* in the time after which one is idle */
-#define DS_TRIAL_LATEST	32u	/* uses of which it is known who took a key in */
+#define DS_TRIAL_LATEST	32u	/* keys of which it is known who took them in */
+#define DS_TRIAL_ON_ITS_WAY 1024u	/* uses, for which one is on its way at most */
 #define DS_TRIAL_SPAN	4u	/* intervals, at most, after which uses count half */
 
 extern const u8 ds_trial_thresholds[DS_TRIALS];
@@ -90,25 +91,25 @@ struct ds_trial {
 };
 
 /**
- * struct ds_trial_use - one of the latest
- * @until: uses of the cache for which it is on its way to those that took it in
+ * struct ds_trial_taken - a key that was taken in
+ * @until: the use of the cache, counted on and on, until which it is on its way
  * @tag: of the key
- * @takers: they, a bit for each
+ * @takers: miniatures that took it in, a bit for each
  */
-struct ds_trial_use {
+struct ds_trial_taken {
 	u32 until;
 	u16 tag;
 	u16 takers;
 };
 
 /**
- * struct ds_trial_latest - the latest uses
+ * struct ds_trial_latest - the latest keys that were taken in and did not come at once
  * @next: place of the next one, counted on and on
  * @of: them
  */
 struct ds_trial_latest {
 	u32 next;
-	struct ds_trial_use of[DS_TRIAL_LATEST];
+	struct ds_trial_taken of[DS_TRIAL_LATEST];
 };
 
 /**
@@ -128,8 +129,8 @@ struct ds_trial_latest {
  * @uses_before: those of ds_trial.before
  * @random: state
  * @move_cost: what it costs to move a key in, to 256; whoever knows may change it at any time
- * @move_lasts: for how many uses of the cache the next key is on its way, likewise; 0: it comes
- *	at once
+ * @move_lasts: for how many uses of the cache the next key is on its way, to DS_TRIAL_ON_ITS_WAY,
+ *	likewise; 0: it comes at once
  * @since: time that has passed since the last mark
  * @due: part of an idle one that is to leave, in 2^-32
  * @by_heat: who leaves is found as policy_001.h says
@@ -211,8 +212,11 @@ void ds_trials_forget_doubts(struct ds_trials *t);
 /* The index of the one that is better than that in use by most; or that one. */
 u32 ds_trials_best(const struct ds_trials *t);
 
-/* By how much is one better than another one, of the hits and moves of @uses? */
+/* What one has gained lately more than another one; a hit is DS_TRIAL_HIT. */
 s32 ds_trials_ahead(const struct ds_trials *t, u32 index, u32 other);
+
+/* Is that more than so many 256ths of the misses or hits and a trifle? */
+bool ds_trials_beats(const struct ds_trials *t, u32 index, u32 other, u32 parts);
 
 /* Would one be worse than the best one, by so many 256ths of the misses or hits and a trifle? */
 bool ds_trials_is_worse(const struct ds_trials *t, u32 index, u32 parts);

@@ -148,6 +148,7 @@ static void where_a_key_comes_from(void **state)
 		assert_int_equal(b->l1.move_lasts, l2 ? 3 : 9);
 		assert_int_equal(b->both.move_lasts, l2 ? 9 : 0);
 		assert_int_equal(b->l1.latest->of[3].until, 9);
+		assert_int_equal(b->l1.latest->of[4].until, l2 ? 3 : 9);
 		ds_policy_miss(&policy, 5, 3, &victim);
 		assert_int_equal(b->l1.latest->of[5].until, 7 + 9);
 		if (l2)

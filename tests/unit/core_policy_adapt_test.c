@@ -157,44 +157,94 @@ static void trials_come_first(void **state)
 	stop();
 }
 
-/* Of 1000 uses each; L1 loses so many hits with 8, and both tiers win so many. */
-static u32 threshold_with(s32 loss, s32 win, bool blocking)
+/* Of 1000 uses each, and 500 hits, with a threshold of both tiers that stands. */
+static struct ds_policy_001 *start_with(u32 threshold)
 {
-	const struct ds_policy_load load = { .l1 = 1000, .l2 = 1000, .blocking = blocking };
 	struct ds_policy_001 *b;
 
 	uses = 0;
 	start(64, DS_POLICY_ADAPTIVE_001, KEYS);
 	assert_int_equal(ds_policy_001_add_l2(&policy, 1000), 0);
 	b = policy.base;
-	b->params.promote_to_l1_threshold = 4;
-	b->params.promote_to_l2_threshold = 4;
-	b->l1.used = ds_trials_index(4);
-	b->both.used = ds_trials_index(4);
+	b->params.promote_to_l1_threshold = threshold;
+	b->params.promote_to_l2_threshold = threshold;
+	b->l1.used = ds_trials_index(threshold);
+	b->both.used = ds_trials_index(threshold);
 	b->l1.uses = 1000;
 	b->both.uses = 1000;
 	b->l1.trials[b->l1.used].lately.hits = 500;
 	b->both.trials[b->both.used].lately.hits = 500;
+	return b;
+}
+
+static u32 threshold_after_it(struct ds_policy_load load)
+{
+	struct ds_policy_params *params = &policy.base->params;
+	u32 threshold;
+
+	uses += params->aging_interval;
+	assert_true(ds_policy_tick(&policy, 1, uses, &load));
+	assert_true(params->promote_to_l2_threshold <= params->promote_to_l1_threshold);
+	threshold = params->promote_to_l1_threshold;
+	stop();
+	return threshold;
+}
+
+/* L1 loses so many hits with 8 instead of 4, and both tiers win so many. */
+static u32 raised(s32 loss, s32 win, bool blocking)
+{
+	struct ds_policy_001 *b = start_with(4);
+
 	trial_leads(&b->l1, ds_trials_index(8), -loss, 0);
 	trial_leads(&b->both, ds_trials_index(8), win, 0);
-	uses += b->params.aging_interval;
-	assert_true(ds_policy_tick(&policy, 1, uses, &load));
-	assert_true(b->params.promote_to_l2_threshold <= b->params.promote_to_l1_threshold);
-	win = (s32)b->params.promote_to_l1_threshold;
-	stop();
-	return (u32)win;
+	return threshold_after_it((struct ds_policy_load) {
+		.l1 = 1000, .l2 = 1000, .blocking = blocking });
+}
+
+/* L1 wins so many hits with 4 instead of 8, and both tiers lose so many. */
+static u32 lowered(s32 win, s32 loss)
+{
+	struct ds_policy_001 *b = start_with(8);
+
+	trial_leads(&b->l1, ds_trials_index(4), win, 0);
+	trial_leads(&b->both, ds_trials_index(4), -loss, 0);
+	return threshold_after_it((struct ds_policy_load) { .l1 = 1000, .l2 = 1000 });
 }
 
 /* Nobody comes to L1 whom L2 would not take, if that is worth it; uses that wait are not weighed. */
 static void both_tiers_together_come_first(void **state)
 {
 	(void)state;
-	assert_int_equal(threshold_with(0, 100, false), 8);
-	assert_int_equal(threshold_with(99, 100, false), 8);
-	assert_int_equal(threshold_with(100, 100, false), 4);
-	assert_int_equal(threshold_with(0, 100, true), 4);
-	/* Less than a 24th of hits, and a few of them, are not worth it. */
-	assert_int_equal(threshold_with(-10, 20, false), 4);
+	assert_int_equal(raised(0, 100, false), 8);
+	assert_int_equal(raised(79, 100, false), 8);
+	assert_int_equal(raised(80, 100, false), 4);
+	assert_int_equal(raised(0, 100, true), 4);
+	assert_int_equal(lowered(99, 100), 8);
+	assert_int_equal(lowered(100, 100), 4);
+	/* Too little for both. */
+	assert_int_equal(lowered(22, 26), 8);
+	assert_int_equal(lowered(22, 25), 4);
+}
+
+/* They do not take turns because of some hits. */
+static void what_stands_stands(void **state)
+{
+	(void)state;
+	assert_int_equal(raised(100, 120, false), 4);
+	assert_int_equal(lowered(100, 120), 8);
+}
+
+/* Less traffic by a higher threshold for L2 does not raise L1's, whichever else is good for both. */
+static void traffic_does_not_raise_both(void **state)
+{
+	struct ds_policy_001 *b = start_with(4);
+
+	(void)state;
+	b->fit = 1;
+	trial_leads(&b->both, ds_trials_index(2), 80, 0);
+	trial_leads(&b->both, ds_trials_index(8), -10, 0);
+	trial_leads(&b->l1, ds_trials_index(8), 20, 0);
+	assert_int_equal(threshold_after_it((struct ds_policy_load) { .dma = 950, .l2 = 100 }), 4);
 }
 
 /* L1 gains a tenth by a lower one; both tiers lose two hits, of however few uses. */
@@ -389,6 +439,8 @@ int main(void)
 		TEST(thresholds_follow_the_load),
 		TEST(trials_come_first),
 		TEST(both_tiers_together_come_first),
+		TEST(what_stands_stands),
+		TEST(traffic_does_not_raise_both),
 		TEST(a_few_hits_of_both_tiers_keep_no_threshold),
 		TEST(saturation_never_lowers),
 		TEST(asking_has_its_time),

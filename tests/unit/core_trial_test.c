@@ -292,15 +292,25 @@ static void a_key_takes_time_to_come(void **state)
 		assert_int_equal(t.trials[high].lately.hits, lasts == 0);
 		ds_trials_destroy(&t);
 	}
-	/* Of all uses that are known. */
+	/* Of all that are known: each that is taken in drives out the oldest. */
 	assert_int_equal(ds_trials_init(&t, 64, ~0u, false), 0);
-	t.move_lasts = 1000;
+	t.move_lasts = DS_TRIAL_ON_ITS_WAY;
 	for (i = 0; i < DS_TRIAL_LATEST + 1; i++)
 		ds_trials_access(&t, (u64)i << 8, 5, 0, i);
 	ds_trials_access(&t, 1 << 8, 5, 0, i);
+	ds_trials_access(&t, 1 << 8, 5, 0, i);
 	assert_int_equal(t.trials[low].lately.hits, 0);
+	ds_trials_access(&t, 60 << 8, 5, 0, i);
 	ds_trials_access(&t, 1 << 8, 5, 0, i);
 	assert_int_equal(t.trials[low].lately.hits, 1);
+	/* The clock wraps, and what was long ago does not come again. */
+	ds_trials_access(&t, 60 << 8, 5, 0, i + 0x80000001);
+	assert_int_equal(t.trials[low].lately.hits, 2);
+	ds_trials_access(&t, 61 << 8, 5, 0, ~0u);
+	ds_trials_access(&t, 61 << 8, 5, 0, DS_TRIAL_ON_ITS_WAY - 1);
+	assert_int_equal(t.trials[low].lately.hits, 2);
+	ds_trials_access(&t, 61 << 8, 5, 0, DS_TRIAL_ON_ITS_WAY);
+	assert_int_equal(t.trials[low].lately.hits, 3);
 	ds_trials_destroy(&t);
 }
 
