@@ -8,7 +8,7 @@
 #define DS_TRIAL_NOWHERE	(~0u)
 #define DS_TRIAL_SMALL		512u	/* entries of a cache */
 #define DS_TRIAL_MAX_BOTH	192u	/* entries, of both tiers together */
-#define DS_TRIAL_SPARE		4u	/* entries, for when more of L1 is in the sample */
+#define DS_TRIAL_SPARE		8u	/* entries, for when more of L1 is in the sample */
 #define DS_TRIAL_USES		0x200000u	/* in a span: then as if it had ended */
 #define DS_TRIAL_BAND		24u	/* of the misses or hits one is what makes a difference */
 #define DS_TRIAL_TRIFLE		512u	/* of the uses one is too little for a difference, */

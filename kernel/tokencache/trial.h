@@ -49,11 +49,11 @@
 #include "../shim.h"
 
 #define DS_TRIALS	13u
-#define DS_TRIAL_MAX	212u	/* entries for which a miniature has memory */
+#define DS_TRIAL_MAX	216u	/* entries for which a miniature has memory */
 #define DS_TRIAL_MIN	64u
 #define DS_TRIAL_HIT	4	/* what a hit is worth */
 #define DS_TRIAL_MARKS	8u	/* in the time after which one is idle */
-#define DS_TRIAL_LATEST	32u	/* keys of which it is known who took them in */
+#define DS_TRIAL_LATEST	16u	/* keys of which it is known who took them in */
 #define DS_TRIAL_ON_ITS_WAY 1024u	/* uses, for which one is on its way at most */
 #define DS_TRIAL_SPAN	4u	/* intervals, at most, after which uses count half */
 

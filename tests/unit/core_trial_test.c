@@ -47,7 +47,7 @@ static void sizes(void **state)
 		for (l1 = 0; l1 < 2; l1++) {
 			assert_int_equal(ds_trials_init(&t, of[i].capacity, ~0u, l1), 0);
 			assert_int_equal(t.size, l1 ? of[i].l1 : of[i].both);
-			assert_int_equal(t.room, l1 ? min(t.size + t.size / 8, 212u) : t.size);
+			assert_int_equal(t.room, l1 ? min(t.size + t.size / 8, 216u) : t.size);
 			assert_int_equal(t.sampled,
 					 min(((u64)t.size << 32) / of[i].capacity, 0xffffffffull));
 			assert_int_not_equal(t.random, 0);	/* it would stay so */
