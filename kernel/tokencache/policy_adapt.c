@@ -7,7 +7,7 @@
 
 #define DS_POLICY_AT_ONCE	4	/* intervals, in which a lower threshold is tried */
 #define DS_POLICY_LESS_L1	10	/* 256ths of the misses or hits that it is to win */
-#define DS_POLICY_RAISE_L1	4	/* the part of what L1 loses that counts twice */
+#define DS_POLICY_RAISE_L1	4	/* a 4th of what L1 loses counts twice */
 #define DS_POLICY_LESS_TRAFFIC	32	/* 256ths of the hits or misses that it may cost */
 
 /*
@@ -201,7 +201,7 @@ void ds_policy_adapt_try(struct ds_policy *p, u64 hash, u32 uses, u32 tier)
 	ds_trials_access(&b->l1, hash, uses, b->params.alpha, b->clock);
 	if (!ds_trials_want(&b->both, hash))
 		return;
-	b->both.move_lasts = ds_policy_moves_from(b, 3)->lasts;
+	b->both.move_lasts = b->moves[1].lasts;
 	ds_trials_access(&b->both, hash, uses, 0, b->clock);
 }
 

@@ -158,7 +158,8 @@ void Engine::begin_objects() {
         tick(now);
     if (after_quiet)
         tick_after(tick_ns, now);
-    ds_policy_adapt_clock(&cache_->policy, static_cast<uint32_t>(result_.accesses));
+    if (cache_->policy.base)
+        ds_policy_adapt_clock(&cache_->policy, static_cast<uint32_t>(result_.accesses));
     access({now, request.id, write}, now);
 }
 
