@@ -263,7 +263,7 @@ static u32 carried(const struct ds_move *m)
 static int move_claimed(struct ds_token_table *t, struct ds_move *m, u32 *again)
 {
 	u32 commits;
-	int ret = -EAGAIN;
+	int ret = 0;
 
 	for (commits = 1; !is_stopped(t, m->token, DS_MOVE_COPIED); commits++) {
 		ret = ds_move_commit(t, m);
@@ -277,7 +277,7 @@ static int move_claimed(struct ds_token_table *t, struct ds_move *m, u32 *again)
 			break;
 	}
 	give_up(t, m);
-	return ret;
+	return ret ?: -EAGAIN;
 }
 
 int ds_move_end(struct ds_token_table *t, struct ds_move *m, u32 *again)

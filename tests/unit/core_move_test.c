@@ -459,6 +459,43 @@ static void aborted(void **state)
 		assert_int_equal(left[1][i] + left[2][i], 0);
 }
 
+static u32 written_at;
+
+/* Written to before the first commit; stopped once it is copied again. */
+static bool stops_second(u32 token, enum ds_move_step step)
+{
+	if (step != DS_MOVE_COPIED)
+		return false;
+	if (!written_at++)
+		assert_int_equal(ds_token_add_posted(&table, token, 1), 0);
+	return written_at == 2;
+}
+
+static void stopped_when_copied_again(void **state)
+{
+	u32 qp = create(DS_TOKEN_QP, 1), i, again;
+	struct ds_move m;
+	u16 posted = 0;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(ways); i++) {
+		u32 from = ways[i].from, to = ways[i].to;
+
+		carry(qp, 3, 0);
+		carry(qp, from, 1);
+		set_out(&m, qp, to, 2);
+		written_at = 0;
+		again = 0;
+		table.stops = stops_second;
+		assert_int_equal(ds_move_end(&table, &m, &again), -EAGAIN);
+		table.stops = NULL;
+		assert_int_equal(written_at, 2);
+		assert_int_equal(again, 1);
+		expect(qp, from, ++posted);
+		assert_int_equal(ds_word_uses(word_of(qp)), 0);
+	}
+}
+
 /* Revoked after each step: the mover hears of it, and the last use is told of. */
 static void revoked(void **state)
 {
@@ -538,6 +575,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(version_comes_round, setup, teardown),
 		cmocka_unit_test_setup_teardown(blocking, setup, teardown),
 		cmocka_unit_test_setup_teardown(aborted, setup, teardown),
+		cmocka_unit_test_setup_teardown(stopped_when_copied_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(revoked, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_slot_refilled, setup, teardown),
 	};
