@@ -329,7 +329,7 @@ static const char *const ds_expand_stat_names[] = {
 	"expand_ended",
 };
 
-static const char *const ds_whole_stat_names[] = { "whole_kept", "whole_failed", "whole_full" };
+static const char *const ds_whole_stat_names[] = { "whole_kept", "whole_failed" };
 
 static_assert(sizeof(struct ds_batch_stats) == ARRAY_SIZE(ds_batch_stat_names) * sizeof(u64));
 static_assert(sizeof(struct ds_expand_stats) == ARRAY_SIZE(ds_expand_stat_names) * sizeof(u64));

@@ -28,6 +28,7 @@ const char *const ds_token_stat_names[DS_TOKEN_STATS] = {
 	[DS_TOKEN_DOWN_L3]	= "down_l3",
 	[DS_TOKEN_ABORTED]	= "aborted",
 	[DS_TOKEN_DMA_BYTES]	= "dma_bytes",
+	[DS_TOKEN_WHOLE_FULL]	= "whole_full",
 };
 
 const char *const ds_token_timing_names[DS_TOKEN_TIMINGS] = {
@@ -239,6 +240,11 @@ void ds_token_count_look(const struct ds_token_device *dev, int found, u64 began
 		if (began)
 			ds_token_count_time(dev, DS_TOKEN_LOOK_L1 + found - 1, began);
 	}
+}
+
+void ds_token_count_full(const struct ds_token_device *dev)
+{
+	this_cpu_inc(dev->counts->n[DS_TOKEN_WHOLE_FULL]);
 }
 
 void ds_token_count_miss(const struct ds_token_device *dev, u64 began)

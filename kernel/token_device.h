@@ -28,6 +28,7 @@ enum ds_token_stat {
 	DS_TOKEN_DOWN_L3,
 	DS_TOKEN_ABORTED,	/* moves after which the token was where it had been */
 	DS_TOKEN_DMA_BYTES,	/* that moves carried */
+	DS_TOKEN_WHOLE_FULL,	/* look-ups of wide ones for which no buffer was free */
 	DS_TOKEN_STATS
 };
 
@@ -133,6 +134,9 @@ u64 ds_token_began(const struct ds_token_device *dev);
 /* Count what a look-up found, a tier or an error, and how long it took. Context: any. */
 void ds_token_count_look(const struct ds_token_device *dev, int found, u64 began);
 void ds_token_count_miss(const struct ds_token_device *dev, u64 began);
+
+/* Count a look-up of a wide token for which no buffer was free. Context: any. */
+void ds_token_count_full(const struct ds_token_device *dev);
 
 /* Count how long a token, missed at @since, took to L1. Context: bottom halves are off. */
 void ds_token_count_fetch(u32 token, u64 since);

@@ -183,10 +183,15 @@ int ds_token_ask_wait(const struct ds_token_device *dev, u32 token, struct ds_to
 
 void ds_token_ask_whole(const struct ds_token_device *dev, u32 token)
 {
+	int ret;
+
 	local_bh_disable();
-	if (ds_whole_ask(&ds_token_whole, token, dev->number, ktime_get_ns()) == -EINPROGRESS)
-		mod_delayed_work(ds_token_wq, &ds_token_fetch_work, 0);
+	ret = ds_whole_ask(&ds_token_whole, token, dev->number, ktime_get_ns());
 	local_bh_enable();
+	if (ret == -EINPROGRESS)
+		mod_delayed_work(ds_token_wq, &ds_token_fetch_work, 0);
+	else if (ret == -ENOSPC)
+		ds_token_count_full(dev);
 }
 
 void ds_token_unfetch(u32 token)

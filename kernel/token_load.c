@@ -43,6 +43,7 @@ struct ds_token_seen {
 u64 ds_token_bandwidth = DS_TOKEN_BANDWIDTH;
 
 static struct ds_token_seen ds_token_then, ds_token_now;
+static struct cpumask ds_token_cpus;
 
 /* A processor that sleeps does not count by itself, unless it has its tick all the time. */
 static u64 ds_idle_ns(int cpu)
@@ -52,6 +53,15 @@ static u64 ds_idle_ns(int cpu)
 	if (idle != -1ULL)
 		return (idle + get_cpu_iowait_time_us(cpu, NULL)) * NSEC_PER_USEC;
 	return kcpustat_cpu(cpu).cpustat[CPUTIME_IDLE] + kcpustat_cpu(cpu).cpustat[CPUTIME_IOWAIT];
+}
+
+/* A processor comes and goes with all its time. At first there were none. */
+static bool ds_token_cpus_changed(void)
+{
+	if (cpumask_equal(&ds_token_cpus, cpu_online_mask))
+		return false;
+	cpumask_copy(&ds_token_cpus, cpu_online_mask);
+	return true;
 }
 
 static void ds_token_see(struct ds_token_seen *seen)
@@ -69,7 +79,7 @@ static void ds_token_see(struct ds_token_seen *seen)
 		.moves = n[DS_TOKEN_UP_L1] + n[DS_TOKEN_UP_L2],
 		.waits = READ_ONCE(ds_token_fetch.box.stats.served[DS_EXPAND_URGENT]),
 	};
-	for_each_online_cpu(cpu) {
+	for_each_cpu(cpu, &ds_token_cpus) {
 		seen->cpus++;
 		seen->idle_ns += ds_idle_ns(cpu);
 	}
@@ -86,11 +96,11 @@ static u32 ds_per_mille(u64 part, u64 whole)
 u64 ds_token_load(struct ds_policy_load *load)
 {
 	const struct ds_token_seen *then = &ds_token_then, *now = &ds_token_now;
+	bool restart = ds_token_cpus_changed();
 	u64 uses, l1, ns, whole, idle;
 
 	ds_token_see(&ds_token_now);
-	/* A processor comes and goes with all its time. At first there were none. */
-	if (now->cpus != then->cpus)
+	if (restart)
 		ds_token_load_restart();
 	uses = now->uses - then->uses;
 	l1 = now->l1 - then->l1;

@@ -142,12 +142,14 @@ static bool ds_policy_halve_some(struct ds_policy *p)
 }
 
 /* Time has passed. */
-static void ds_policy_tick_trials(struct ds_policy_001 *b, u32 now, bool blocking)
+static void ds_policy_tick_trials(struct ds_policy *p, u32 now, bool blocking)
 {
+	struct ds_policy_001 *b = p->base;
 	u64 idle = b->params.demote_from_l1_idle_ns >> DS_POLICY_TICK_SHIFT;
 	u32 passed = (now - b->now) & DS_POLICY_TIME;
 
 	ds_policy_adapt_weigh(b, blocking);
+	ds_policy_adapt_hear(p);
 	ds_trials_tick(&b->l1, passed, idle < DS_POLICY_TIME ? (u32)idle : DS_POLICY_TIME);
 }
 
@@ -160,7 +162,7 @@ bool ds_policy_tick(struct ds_policy *p, u64 now_ns, u64 uses, const struct ds_p
 	if (!b)
 		return false;
 	if (b->adaptive)
-		ds_policy_tick_trials(b, now, load->blocking);
+		ds_policy_tick_trials(p, now, load->blocking);
 	if (now != b->now)
 		b->before = b->now;
 	WRITE_ONCE(b->now, now);

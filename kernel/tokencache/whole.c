@@ -119,17 +119,29 @@ int ds_whole_get(struct ds_whole *w, u32 token, struct ds_token_desc *out)
 	return at_home;
 }
 
+/* Who finds no room in each use must not keep others from the lock. */
+static bool is_full_of_kept(const struct ds_whole_copy *set)
+{
+	u32 i;
+
+	for (i = 0; i < DS_WHOLE_WAYS; i++)
+		if (!READ_ONCE(set[i].kept))
+			return false;
+	return true;
+}
+
 int ds_whole_ask(struct ds_whole *w, u32 token, u32 requester, u64 now)
 {
 	struct ds_whole_copy *copy;
 	int ret = -EEXIST;
 
+	if (is_full_of_kept(set_of(w, token)))
+		return find_kept(w, token) ? -EEXIST : -ENOSPC;
 	ds_spin_lock(&w->lock);
 	if (find_copy(w, token))
 		goto out;
 	copy = find_free(w, token);
 	if (!copy) {
-		w->stats.full++;
 		ret = -ENOSPC;
 		goto out;
 	}

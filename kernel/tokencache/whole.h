@@ -44,12 +44,10 @@ struct ds_whole_copy {
  * struct ds_whole_stats - since the beginning
  * @kept: copies that have come
  * @failed: that did not
- * @full: asked for while all buffers of the set were in use
  */
 struct ds_whole_stats {
 	u64 kept;
 	u64 failed;
-	u64 full;
 };
 
 /**
