@@ -170,9 +170,16 @@ static struct ds_l2_page *page_open(struct ds_l2 *l2, u32 to, u32 high)
 	smp_store_release(&page->base, high);
 	/* See above. */
 	smp_store_release(&page->mixed, to == mixed_chain(l2));
+	l2->nr_mixed += page->mixed;
 	page->hand = 0;
 	rechain(l2, page, to, true);
 	return page;
+}
+
+static void page_close(struct ds_l2 *l2, struct ds_l2_page *page)
+{
+	l2->nr_mixed -= page->mixed;
+	rechain(l2, page, empty_chain(l2), true);
 }
 
 u32 ds_l2_take(struct ds_l2 *l2, u64 fixed)
@@ -202,14 +209,29 @@ static u32 hand_next(struct ds_l2 *l2, struct ds_l2_page *page)
 	return i;
 }
 
-u32 ds_l2_victim(struct ds_l2 *l2, u64 fixed)
+/*
+ * A page where somebody leaves for one of a bucket: its own, and mixed ones as often as there are
+ * such among all pages. Those who came before their bucket had a page would stay for ever else.
+ */
+static struct ds_l2_page *page_to_leave(struct ds_l2 *l2, u32 high)
 {
 	bool many;
-	struct ds_l2_page *page = page_of_bucket(l2, (u32)(fixed >> 32), &many);
+	struct ds_l2_page *page = page_of_bucket(l2, high, &many);
+
+	if (page) {
+		l2->turn += l2->nr_mixed;
+		if (l2->turn < l2->nr_pages)
+			return page;
+		l2->turn -= l2->nr_pages;
+	}
+	return first_of(l2, mixed_chain(l2));
+}
+
+u32 ds_l2_victim(struct ds_l2 *l2, u64 fixed)
+{
+	struct ds_l2_page *page = page_to_leave(l2, (u32)(fixed >> 32));
 	u32 looked, i, slot, used = DS_L2_NONE;
 
-	if (!page)
-		page = first_of(l2, mixed_chain(l2));
 	for (looked = 0; looked < VICTIM_LOOK; looked++) {
 		i = hand_next(l2, page);
 		if (!bit_is_set(page->taken, i) || bit_is_set(page->kept, i))
@@ -242,7 +264,7 @@ void ds_l2_give(struct ds_l2 *l2, u32 slot)
 	page->used--;
 	WRITE_ONCE(l2->used, l2->used - 1);
 	if (!page->used && page->id)
-		rechain(l2, page, empty_chain(l2), true);
+		page_close(l2, page);
 	else if (was_full)
 		rechain(l2, page, page->chain, true);
 	if (page->used <= (page->mixed ? ROOMY : 0))
@@ -348,6 +370,7 @@ static void chains_init(struct ds_l2 *l2)
 		chain(l2, &l2->pages[i], i ? empty_chain(l2) : mixed_chain(l2), false);
 	}
 	l2->pages[0].mixed = 1;
+	l2->nr_mixed = 1;
 }
 
 int ds_l2_init(struct ds_l2 *l2, u32 nr_pages, int node)

@@ -15,7 +15,8 @@
  * was asked for, if both were the same before and after.
  *
  * Who leaves is found by CLOCK, which comes near to LRU: a use is the store of a byte, and the
- * hand of a page takes the first slot that was not used since it came by.
+ * hand of a page takes the first slot that was not used since it came by. For one of a bucket
+ * that has a page somebody of that leaves, or of a mixed page, in proportion.
  *
  * All calls but those of reading, filling and hits are made under one lock of the caller,
  * and take a bounded time that does not depend on the number of pages.
@@ -106,6 +107,8 @@ static_assert(DS_L2_PAGE_SLOTS <= 1u << DS_L2_SLOT_BITS, "a slot's number has ro
  * @crowd: tokens of a bucket that are in mixed pages, by hash
  * @bits: of such a hash
  * @used: slots that are somebody's
+ * @nr_mixed: pages that are mixed
+ * @turn: times that somebody left since a mixed page's turn, by @nr_mixed
  * @at: slot to which ds_l2_idle() has come
  * @crowded: somebody found no page, and there has been no room for anybody since
  * @left: called when the token of a slot was revoked, in the revoker's context; NULL if
@@ -118,6 +121,8 @@ struct ds_l2 {
 	u32 *crowd;
 	u32 bits;
 	u32 used;
+	u32 nr_mixed;
+	u32 turn;
 	u32 at;
 	bool crowded;
 	void (*left)(struct ds_l2 *l2, u32 slot, u32 token);

@@ -1,61 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* L2 of the token cache: pages of buckets and mixed ones, who leaves, who was idle. */
+/* L2 of the token cache: pages of buckets and mixed ones. */
 #include <pthread.h>
-#include "core_test.h"
-#include "tokencache/l2.c"
-
-enum { PAGES = 6, HIGH = 7 };
-
-static struct ds_l2 l2;
-
-static void start(u32 nr_pages)
-{
-	assert_int_equal(ds_l2_init(&l2, nr_pages, DS_L2_ANYWHERE), 0);
-}
-
-/* All that a token says follows from its handle and its high half. */
-static struct ds_token_pack pack_of(u32 token, u32 high)
-{
-	struct ds_token_pack p = { (u64)high << 32 | (token * 7 + 1), (u64)token << 32 | high };
-
-	return p;
-}
-
-static u32 put_kept(u32 token, u32 high)
-{
-	struct ds_token_pack p = pack_of(token, high);
-	u32 slot = ds_l2_take(&l2, p.fixed);
-
-	if (slot != DS_L2_NONE)
-		ds_l2_fill(&l2, slot, token, &p);
-	return slot;
-}
-
-static u32 put(u32 token, u32 high)
-{
-	u32 slot = put_kept(token, high);
-
-	if (slot != DS_L2_NONE)
-		ds_l2_keep(&l2, slot, false);
-	return slot;
-}
-
-static u32 must_put(u32 token, u32 high)
-{
-	u32 slot = put(token, high);
-
-	assert_int_not_equal(slot, DS_L2_NONE);
-	return slot;
-}
-
-static void expect(u32 slot, u32 token, u32 high)
-{
-	struct ds_token_pack want = pack_of(token, high), p;
-
-	assert_true(ds_l2_read(&l2, slot, token, &p));
-	assert_int_equal(p.fixed, want.fixed);
-	assert_int_equal(p.hot, want.hot);
-}
+#include "core_l2.h"
 
 static void limits(void **state)
 {
@@ -215,8 +161,10 @@ static void slots_of_a_page_that_was_mixed(void **state)
 	for (n = 0; (slots[n] = put(n + 1, (n + 1) * 1000)) != DS_L2_NONE; n++)
 		;
 	assert_int_equal(l2.pages[1].mixed, 1);
+	assert_int_equal(l2.nr_mixed, 2);
 	while (n--)
 		ds_l2_give(&l2, slots[n]);
+	assert_int_equal(l2.nr_mixed, 1);
 	for (n = 0; !l2.pages[1].used || l2.pages[1].mixed; n++)
 		must_put(n + 1, HIGH);
 	for (i = 0; i < DS_L2_PAGE_SLOTS; i++)
@@ -271,15 +219,6 @@ static void filled_meanwhile(void **state)
 	ds_l2_destroy(&l2);
 }
 
-static u32 fill_mixed_page(u32 *slots)
-{
-	u32 n;
-
-	for (n = 0; (slots[n] = put(n + 1, n)) != DS_L2_NONE; n++)
-		;
-	return n;
-}
-
 /* A quarter of a mixed page is room for anybody. */
 static void no_longer_crowded(void **state)
 {
@@ -296,149 +235,13 @@ static void no_longer_crowded(void **state)
 	ds_l2_destroy(&l2);
 }
 
-/* Those that were used since the hand came by stay, the rest go once each. */
-static void who_leaves(void **state)
-{
-	u32 i, n, slots[DS_L2_MIXED_SLOTS + 1], victim, again = 0;
-	bool gone[DS_L2_MIXED_SLOTS] = { false };
-
-	(void)state;
-	start(1);
-	n = fill_mixed_page(slots);
-	for (i = 0; i < 2 * n; i++)	/* the hand goes round: all have been used, none is any more */
-		l2.pages[0].recent[i % n] &= (u8)~DS_L2_USED;
-	for (i = 0; i < n; i += 3)
-		ds_l2_hit(&l2, slots[i]);
-	for (i = 0; i < n - (n + 2) / 3; i++) {
-		victim = ds_l2_victim(&l2, (u64)i << 32);
-		assert_int_not_equal(victim, DS_L2_NONE);
-		assert_int_not_equal(victim % 3, 0);
-		again += gone[victim];
-		gone[victim] = true;
-		ds_l2_renew(&l2, victim, (u64)i << 32);
-		ds_l2_keep(&l2, victim, false);
-	}
-	assert_int_equal(again, 0);
-	/* All were used: somebody goes all the same. */
-	for (i = 0; i < n; i++)
-		ds_l2_hit(&l2, slots[i]);
-	victim = l2.pages[0].hand;	/* the first one that is looked at */
-	assert_int_equal(ds_l2_victim(&l2, 0), victim);
-	ds_l2_destroy(&l2);
-}
-
-/* A token of a bucket with pages takes the place of its own kind, another a mixed place. */
-static void whose_place(void **state)
-{
-	u32 i, victim, left[PAGES] = { 0 };
-
-	(void)state;
-	start(PAGES);
-	for (i = 1; put(i, HIGH) != DS_L2_NONE; i++)
-		;
-	for (i = 0; i < 5000; i++) {
-		victim = ds_l2_victim(&l2, (u64)HIGH << 32);
-		assert_int_not_equal(victim, DS_L2_NONE);
-		assert_false(ds_l2_page_of(&l2, victim)->mixed);
-		left[ds_l2_page_of(&l2, victim)->id]++;
-		ds_l2_renew(&l2, victim, (u64)HIGH << 32);
-		ds_l2_keep(&l2, victim, false);
-		victim = ds_l2_victim(&l2, (u64)(HIGH + 1) << 32);
-		assert_int_equal(ds_l2_page_of(&l2, victim)->id, 0);
-	}
-	for (i = 1; i < PAGES; i++)	/* one page after the other */
-		assert_true(left[i] > 0);
-	ds_l2_destroy(&l2);
-}
-
-static void kept(void **state)
-{
-	u32 i, n, slots[DS_L2_MIXED_SLOTS + 1], free_one = 400;
-
-	(void)state;
-	start(1);
-	/* Who comes is, until somebody says otherwise. */
-	i = put_kept(1, HIGH);
-	assert_true(ds_l2_is_kept(&l2, i));
-	ds_l2_keep(&l2, i, false);
-	ds_l2_renew(&l2, i, 0);
-	assert_true(ds_l2_is_kept(&l2, i));
-	ds_l2_give(&l2, i);
-	n = fill_mixed_page(slots);
-	for (i = 0; i < n; i++)
-		ds_l2_keep(&l2, slots[i], i != free_one);
-	for (i = 0; i < 100; i++) {
-		u32 victim = ds_l2_victim(&l2, 0);
-
-		assert_true(victim == DS_L2_NONE || victim == slots[free_one]);
-		if (victim != DS_L2_NONE)
-			break;
-	}
-	assert_in_range(i, 0, DS_L2_MIXED_SLOTS / VICTIM_LOOK + 1);
-	ds_l2_keep(&l2, slots[free_one], true);
-	assert_true(ds_l2_is_kept(&l2, slots[free_one]));
-	for (i = 0; i < 100; i++)
-		assert_int_equal(ds_l2_victim(&l2, 0), DS_L2_NONE);
-	l2.crowded = true;
-	for (i = 0; i < 100; i++)
-		assert_int_equal(ds_l2_idle(&l2, i * 1000, 100), DS_L2_NONE);
-	ds_l2_destroy(&l2);
-}
-
-static u32 count_idle(u64 now, u64 idle, bool give)
-{
-	u32 calls, slot, found = 0;
-
-	/* Enough for all pages, also if each call finds one. */
-	for (calls = 0; calls < PAGES * DS_L2_PAGE_SLOTS; calls++) {
-		slot = ds_l2_idle(&l2, now, idle);
-		if (slot == DS_L2_NONE)
-			continue;
-		found++;
-		if (give)
-			ds_l2_give(&l2, slot);
-	}
-	return found;
-}
-
-/* Idle, and in the way of others: both. */
-static void idle(void **state)
-{
-	u32 i, n, slots[PAGES * DS_L2_PAGE_SLOTS];
-
-	(void)state;
-	start(PAGES);
-	for (n = 0; n < 3000; n++)
-		slots[n] = must_put(n + 1, HIGH);
-	assert_int_equal(count_idle(10000, 1000, false), 0);	/* they have just come */
-	assert_int_equal(count_idle(20000, 1000, false), 0);	/* there is room */
-	l2.crowded = true;
-	for (i = 0; i < n; i += 2)
-		ds_l2_hit(&l2, slots[i]);
-	assert_int_equal(count_idle(20500, 1000, false), 0);	/* not for so long */
-	assert_int_equal(count_idle(21000, 1000, false), n / 2);
-	l2.crowded = false;
-	for (i = 0; put(n + i + 1, HIGH) != DS_L2_NONE; i++)
-		;
-	assert_true(l2.crowded);
-	count_idle(30000, 1000, false);
-	for (i = 0; i < n; i += 2)
-		ds_l2_hit(&l2, slots[i]);
-	/* The first empty page ends the need. */
-	assert_in_range(count_idle(40000, 1000, true), 1, 2 * DS_L2_PAGE_SLOTS);
-	assert_false(l2.crowded);
-	for (i = 0; i < n; i += 2)
-		expect(slots[i], i + 1, HIGH);
-	ds_l2_destroy(&l2);
-}
-
 enum { MODEL_TOKENS = 6000 };
 
 static struct { u32 slot, token, high; } model[MODEL_TOKENS];
 
 static void check_model(u32 held)
 {
-	u32 i, used = 0;
+	u32 i, used = 0, mixed = 0;
 
 	for (i = 0; i < MODEL_TOKENS; i++) {
 		struct ds_l2_page *page;
@@ -449,8 +252,11 @@ static void check_model(u32 held)
 		expect(model[i].slot, model[i].token, model[i].high);
 		assert_true(page->mixed || page->base == model[i].high);
 	}
-	for (i = 0; i < PAGES; i++)
+	for (i = 0; i < PAGES; i++) {
 		used += l2.pages[i].used;
+		mixed += l2.pages[i].chain == mixed_chain(&l2);
+	}
+	assert_int_equal(l2.nr_mixed, mixed);
 	assert_int_equal(used, held);
 	assert_int_equal(l2.used, held);
 }
@@ -588,10 +394,6 @@ int main(void)
 		TEST(room_is_found_again),
 		TEST(filled_meanwhile),
 		TEST(no_longer_crowded),
-		TEST(who_leaves),
-		TEST(whose_place),
-		TEST(kept),
-		TEST(idle),
 		TEST(random_model),
 		TEST(read_meanwhile),
 	};
