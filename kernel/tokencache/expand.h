@@ -150,7 +150,7 @@ struct ds_expand_ops {
  * @asked: requests that entered the mailbox, pre-staging not counted
  * @joined: that found one of the same token there
  * @raised: of these, that made it urgent
- * @denied: refused by allowed()
+ * @denied: refused by allowed(), also as the requester is leaving
  * @invalid: refused by locate()
  * @full: -EAGAIN
  * @limited: -EBUSY

@@ -69,7 +69,7 @@ void ds_l1_destroy(struct ds_l1 *l1);
 /**
  * ds_l1_read - copy a slot
  * @l1: tier
- * @slot: below @capacity
+ * @slot: below what ds_l1_init() was given
  * @token: whose it should be
  * @p: result, of use on success only
  *
@@ -170,7 +170,7 @@ void ds_l1_hide(struct ds_l1 *l1, u32 token, u32 slot);
 /**
  * ds_l1_fill - put a token into a slot that is the caller's alone
  * @l1: tier
- * @slot: below @capacity
+ * @slot: below what ds_l1_init() was given
  * @token: its handle
  * @p: what it says
  */

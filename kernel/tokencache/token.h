@@ -80,8 +80,6 @@ enum ds_move_step {
  * struct ds_token_table - all tokens of a host; private
  * @pages: the directory; a page never moves
  * @wide: descriptions that do not fit
- * @lock: guards all below and the chains of free indices; @wide's lock is taken
- *	within it; never taken by ds_token_get() and ds_token_put()
  * @l1: the small tier; @l1->slots is NULL without one
  * @l2: the middle tier; @l2->pages is NULL without one
  * @blocking: a token on its way is neither read nor written; may change at any time
@@ -89,6 +87,8 @@ enum ds_move_step {
  *	now, @from if the move was aborted; NULL if nobody wants to know
  * @stops: is a move to be given up at this step? May also take its time, but not sleep; NULL:
  *	none is
+ * @lock: guards all below and the chains of free indices; @wide's lock is taken
+ *	within it; never taken by ds_token_get() and ds_token_put()
  * @indices: DS_TOKEN_SETS of them
  * @used: pages that were ever used
  * @live: tokens made and not freed
