@@ -71,7 +71,7 @@ struct ds_policy_params {
  * @l2: hits in L2, of those that were not in L1
  * @cpu: time that the host's processor was busy
  * @moves: to L1 or L2
- * @waits: uses that waited for one of these
+ * @waits: uses that met a token on its way, wherever to, and asked the host
  * @blocking: uses wait for what is on its way
  */
 struct ds_policy_load {
@@ -85,18 +85,20 @@ struct ds_policy_load {
 };
 
 /**
- * struct ds_policy_moves - what is known of the time that moves take
+ * struct ds_policy_moves - what is known of moves from a tier
  * @now: tokens that are on their way
  * @begun: moves that have begun
  * @met: uses of the cache that these have met, each all of them; of many, half of both is forgotten
  *	in each interval
  * @lasts: uses of the cache that one meets; 0: it is not known, or they wait for it
+ * @cost: of one to L1, as ds_trials.move_cost
  */
 struct ds_policy_moves {
 	u32 now;
 	u32 begun;
 	u64 met;
 	u32 lasts;
+	u32 cost;
 };
 
 /**
@@ -116,7 +118,7 @@ struct ds_policy_moves {
  * @l1: trials of PROMOTE_TO_L1_THRESHOLD; of adaptive-001 only, as @both
  * @both: of PROMOTE_TO_L2_THRESHOLD, if there is an L2
  * @clock: uses of the cache, as far as is known; wraps
- * @moves: how long those from L2 take, and those from home, by it
+ * @moves: those from L2, and those from home
  * @waits: uses that wait for a move, in DS_POLICY_WAITS_ONEths
  * @few: intervals for which few have moved
  * @slower: @waits fades in an interval of 2^this while few move

@@ -12,7 +12,8 @@
 
 /*
  * What a move costs. To move a token out of L2 is to drive out another one there, and saves less
- * than to move one from home. Who has to wait for the host could have hit some times meanwhile.
+ * than to move one from home. Who comes from home would drive out another one of L2 if it went
+ * there instead, and have to wait longer; who has to wait could have hit some times meanwhile.
  */
 #define DS_POLICY_MOVE_FROM_L2	(DS_TRIAL_HIT / 4)
 #define DS_POLICY_WAIT_FOR_L2	(2 * DS_TRIAL_HIT)
@@ -99,10 +100,8 @@ void ds_policy_adapt_weigh(struct ds_policy_001 *b, bool blocking)
 	u32 l2 = DS_POLICY_WAIT_FOR_L2 * waits / DS_POLICY_WAITS_ONE;
 	u32 host = DS_POLICY_WAIT_FOR_HOST * waits / DS_POLICY_WAITS_ONE;
 
-	if (b->both.trials)
-		b->l1.move_cost = blocking ? l2 : DS_POLICY_MOVE_FROM_L2;
-	else
-		b->l1.move_cost = blocking ? host : 0;
+	b->moves[0].cost = blocking ? l2 : DS_POLICY_MOVE_FROM_L2;
+	b->moves[1].cost = blocking ? (b->both.trials ? l2 : host) : 0;
 	b->both.move_cost = blocking ? host : 0;
 	ds_policy_time_moves(&b->moves[0], blocking);
 	ds_policy_time_moves(&b->moves[1], blocking);
@@ -185,19 +184,16 @@ void ds_policy_adapt(struct ds_policy_001 *b, const struct ds_policy_load *load)
 
 /* ---- trials ---- */
 
-/* Who is in L1 would be in L2 otherwise, if there is one. */
-static const struct ds_policy_moves *ds_policy_moves_from(const struct ds_policy_001 *b, u32 tier)
-{
-	return &b->moves[tier == 3 || !b->both.trials];
-}
-
+/* Who is in L1 would be in L2 otherwise, if there is one. Both together take from home. */
 void ds_policy_adapt_try(struct ds_policy *p, u64 hash, u32 uses, u32 tier)
 {
 	struct ds_policy_001 *b = p->base;
+	const struct ds_policy_moves *moves = &b->moves[tier == 3 || !b->both.trials];
 
 	if (!ds_policy_is_sampled(p, hash))
 		return;
-	b->l1.move_lasts = ds_policy_moves_from(b, tier)->lasts;
+	b->l1.move_cost = moves->cost;
+	b->l1.move_lasts = moves->lasts;
 	ds_trials_access(&b->l1, hash, uses, b->params.alpha, b->clock);
 	if (!ds_trials_want(&b->both, hash))
 		return;

@@ -143,7 +143,7 @@ static void as_good_as_the_best_fixed_one(void **state)
 		assert_true(part_of_best(&phases[i], thresholds, ARRAY_SIZE(thresholds)) >= 95);
 }
 
-/* With an L2, where a move has a price, and who was not used for an interval is idle. */
+/* With an L2, from where a move has a price, and who was not used for an interval is idle. */
 static void as_good_where_idle_ones_leave(void **state)
 {
 	static const u8 thresholds[] = { 2, 3, 4, 6 };
@@ -153,6 +153,7 @@ static void as_good_where_idle_ones_leave(void **state)
 	(void)state;
 	use_ns = 400;
 	l2_tokens = 1000;
+	missed_in = 2;
 	for (i = 0; i < ARRAY_SIZE(objects); i++) {
 		struct phase phase = { ZIPF, objects[i] };
 
@@ -160,6 +161,7 @@ static void as_good_where_idle_ones_leave(void **state)
 	}
 	use_ns = 0;
 	l2_tokens = 0;
+	missed_in = 3;
 }
 
 /* By chance all of such a loop's keys that are in the sample may fit into a miniature. */
@@ -286,6 +288,7 @@ static void a_steady_load_settles(void **state)
 	(void)state;
 	use_ns = 100;
 	l2_tokens = 1702;
+	missed_in = 2;
 	for (i = 0; i < ARRAY_SIZE(of); i++) {
 		changes = changes_left(&of[i]);
 		print_message("# loop of %u, L1 of %u: %u changes left\n", of[i].objects,
@@ -294,6 +297,7 @@ static void a_steady_load_settles(void **state)
 	}
 	use_ns = 0;
 	l2_tokens = 0;
+	missed_in = 3;
 }
 
 int main(void)

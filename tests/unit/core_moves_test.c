@@ -132,11 +132,15 @@ static void where_a_key_comes_from(void **state)
 		b->l1.sampled = policy.sampled = ~0u;
 		b->both.sampled = l2 ? ~0u : 0;
 		b->moves[0].lasts = 3;
+		b->moves[0].cost = 2;
 		b->moves[1].lasts = 9;
+		b->moves[1].cost = 5;
 		ds_policy_miss(&policy, 1, 3, &victim);
 		assert_int_equal(b->l1.move_lasts, 9);
+		assert_int_equal(b->l1.move_cost, 5);
 		ds_policy_miss(&policy, 2, 2, &victim);
 		assert_int_equal(b->l1.move_lasts, l2 ? 3 : 9);
+		assert_int_equal(b->l1.move_cost, l2 ? 2 : 5);
 		ds_policy_001_met(&policy, 3, 3);
 		assert_int_equal(b->l1.move_lasts, 9);
 		/* A hit is heard of before the clock goes on. */
@@ -185,17 +189,20 @@ static void what_waits_costs_more(void **state)
 	struct ds_policy_001 *b = start_with_tick(&load);
 
 	(void)state;
-	assert_int_equal(b->l1.move_cost, 0);
+	assert_int_equal(b->moves[0].cost, DS_TRIAL_HIT / 4);
+	assert_int_equal(b->moves[1].cost, 0);
 	load.blocking = true;
 	ds_policy_tick(&policy, 1, 0, &load);
-	assert_int_equal(b->l1.move_cost, 4 * DS_TRIAL_HIT);
+	assert_int_equal(b->moves[1].cost, 4 * DS_TRIAL_HIT);
 	assert_int_equal(ds_policy_001_add_l2(&policy, 3000), 0);
 	ds_policy_tick(&policy, 1, 0, &load);
-	assert_int_equal(b->l1.move_cost, 2 * DS_TRIAL_HIT);
+	assert_int_equal(b->moves[0].cost, 2 * DS_TRIAL_HIT);
+	assert_int_equal(b->moves[1].cost, 2 * DS_TRIAL_HIT);
 	assert_int_equal(b->both.move_cost, 4 * DS_TRIAL_HIT);
 	load.blocking = false;
 	ds_policy_tick(&policy, 1, 0, &load);
-	assert_int_equal(b->l1.move_cost, DS_TRIAL_HIT / 4);
+	assert_int_equal(b->moves[0].cost, DS_TRIAL_HIT / 4);
+	assert_int_equal(b->moves[1].cost, 0);
 	assert_int_equal(b->both.move_cost, 0);
 	stop();
 }
@@ -213,26 +220,26 @@ static void others_wait_too(void **state)
 	b = policy.base;
 	ds_policy_tick(&policy, 1, uses += b->params.aging_interval, &load);
 	ds_policy_tick(&policy, 1, uses, &load);
-	assert_int_equal(b->l1.move_cost, wait * 17 / 2);
+	assert_int_equal(b->moves[1].cost, wait * 17 / 2);
 	load.moves = 15;
 	load.waits = 0;
 	ds_policy_tick(&policy, 1, uses += b->params.aging_interval, &load);
 	ds_policy_tick(&policy, 1, uses, &load);
-	assert_in_range(b->l1.move_cost, wait * 8, wait * 17 / 2 - 1);
+	assert_in_range(b->moves[1].cost, wait * 8, wait * 17 / 2 - 1);
 	for (i = 0; i < 30; i++)
 		ds_policy_tick(&policy, 1, uses += b->params.aging_interval, &load);
-	assert_in_range(b->l1.move_cost, wait * 4, wait * 6);
+	assert_in_range(b->moves[1].cost, wait * 4, wait * 6);
 	for (i = 0; i < 100; i++)
 		ds_policy_tick(&policy, 1, uses += b->params.aging_interval, &load);
-	assert_int_equal(b->l1.move_cost, wait);
+	assert_int_equal(b->moves[1].cost, wait);
 	load.moves = 16;
 	load.waits = 1u << 28;	/* 16 of these have no room in 32 bits */
 	ds_policy_tick(&policy, 1, uses += b->params.aging_interval, &load);
 	load.waits = 0;
 	ds_policy_tick(&policy, 1, uses += b->params.aging_interval, &load);
-	assert_int_equal(b->l1.move_cost, 256);
+	assert_int_equal(b->moves[1].cost, 256);
 	ds_policy_tick(&policy, 1, uses, &load);
-	assert_int_equal(b->l1.move_cost, wait);
+	assert_int_equal(b->moves[1].cost, wait);
 	stop();
 }
 
@@ -240,7 +247,7 @@ static u32 wait_for_host(struct ds_policy_load *load, u64 *uses)
 {
 	ds_policy_tick(&policy, 1, *uses += policy.base->params.aging_interval, load);
 	ds_policy_tick(&policy, 1, *uses, load);
-	return policy.base->l1.move_cost;
+	return policy.base->moves[1].cost;
 }
 
 /* Intervals in which few move until little is known of what waits; then some move. */

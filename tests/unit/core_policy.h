@@ -34,6 +34,9 @@ static inline void stop(void)
 	ds_policy_destroy(&policy);
 }
 
+/* Where a key is that is not in L1. */
+static u32 missed_in = 3;
+
 /* Whether it was a hit. */
 static inline bool use(u32 key)
 {
@@ -43,7 +46,7 @@ static inline bool use(u32 key)
 		ds_policy_hit(&policy, slot);
 		return true;
 	}
-	slot = ds_policy_miss(&policy, key, 3, &victim);
+	slot = ds_policy_miss(&policy, key, missed_in, &victim);
 	if (victim != DS_POLICY_NONE) {
 		assert_int_equal(slot_of[victim], slot);
 		slot_of[victim] = DS_POLICY_NONE;
