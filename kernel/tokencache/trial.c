@@ -157,9 +157,9 @@ static bool ds_trial_hit(struct ds_trial *m, u16 tag)
 /* The miniatures to which a key is on its way. */
 static u32 ds_trials_waiting(const struct ds_trials *t, u16 tag, u32 at)
 {
-	u32 i, known = min(t->latest->next, DS_TRIAL_LATEST), waiting = 0;
+	u32 i, waiting = 0;
 
-	for (i = 0; i < known; i++) {
+	for (i = 0; i < DS_TRIAL_LATEST; i++) {
 		const struct ds_trial_taken *taken = &t->latest->of[i];
 
 		if (taken->tag == tag && taken->until - at <= DS_TRIAL_ON_ITS_WAY)

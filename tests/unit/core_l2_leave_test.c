@@ -33,31 +33,48 @@ static void who_leaves(void **state)
 	ds_l2_destroy(&l2);
 }
 
+/* Pages, the first @mixed of them mixed, and all others of one bucket. */
+static void fill_pages(u32 mixed)
+{
+	u32 i;
+
+	start(PAGES);
+	/* The bucket's first ones are there, too. */
+	for (i = 1; i <= mixed * DS_L2_MIXED_SLOTS - CROWD; i++)
+		must_put(i, HIGH + i);
+	for (i = 1; put(i, HIGH) != DS_L2_NONE; i++)
+		;
+	assert_int_equal(l2.nr_mixed, mixed);
+}
+
 /*
  * For a token of a bucket with pages somebody of its own kind leaves or, as often as there are
  * mixed ones among all pages, who is in such; for another one always.
  */
 static void whose_place(void **state)
 {
-	u32 i, victim, left[PAGES] = { 0 };
+	u32 i, mixed, victim, left[PAGES];
 
 	(void)state;
-	start(PAGES);
-	for (i = 1; put(i, HIGH) != DS_L2_NONE; i++)
-		;
-	for (i = 0; i < 6000; i++) {
-		victim = ds_l2_victim(&l2, (u64)HIGH << 32);
-		assert_int_not_equal(victim, DS_L2_NONE);
-		left[ds_l2_page_of(&l2, victim)->id]++;
-		ds_l2_renew(&l2, victim, (u64)HIGH << 32);
-		ds_l2_keep(&l2, victim, false);
-		victim = ds_l2_victim(&l2, (u64)(HIGH + 1) << 32);
-		assert_int_equal(ds_l2_page_of(&l2, victim)->id, 0);
+	for (mixed = 1; mixed < PAGES; mixed++) {
+		fill_pages(mixed);
+		memset(left, 0, sizeof(left));
+		for (i = 0; i < 6000; i++) {
+			victim = ds_l2_victim(&l2, (u64)HIGH << 32);
+			assert_int_not_equal(victim, DS_L2_NONE);
+			left[ds_l2_page_of(&l2, victim)->id]++;
+			ds_l2_renew(&l2, victim, (u64)HIGH << 32);
+			ds_l2_keep(&l2, victim, false);
+			victim = ds_l2_victim(&l2, (u64)(HIGH + 1) << 32);
+			assert_true(ds_l2_page_of(&l2, victim)->mixed);
+		}
+		for (i = 0, victim = 0; i < PAGES; i++) {
+			assert_true(left[i] > 0);	/* one page after the other */
+			victim += l2.pages[i].mixed ? left[i] : 0;
+		}
+		assert_int_equal(victim, 6000 / PAGES * mixed);
+		ds_l2_destroy(&l2);
 	}
-	assert_int_equal(left[0], 6000 / PAGES);
-	for (i = 1; i < PAGES; i++)	/* one page after the other */
-		assert_true(left[i] > 0);
-	ds_l2_destroy(&l2);
 }
 
 /* Each token once: who stays are the newest ones, also of those who came before pages. */

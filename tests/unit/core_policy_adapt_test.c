@@ -33,6 +33,22 @@ static void heat_up(u32 tokens, u32 heat)
 		assert_false(ds_policy_tick(&policy, 1, uses, &quiet));
 }
 
+/* A tick has the trials hear of hits, however long nobody misses. */
+static void hits_are_heard_of(void **state)
+{
+	u32 i;
+
+	(void)state;
+	start(64, DS_POLICY_ADAPTIVE_001, KEYS);
+	policy.base->l1.sampled = policy.sampled = ~0u;
+	for (i = 0; i < 3; i++)
+		use(1);
+	assert_int_equal(policy.base->l1.uses, 1);
+	assert_false(ds_policy_tick(&policy, 1, 0, &quiet));
+	assert_int_equal(policy.base->l1.uses, 3);
+	stop();
+}
+
 /* As many are that hot as L1 has slots. */
 static void capacity_implies_the_highest_threshold(void **state)
 {
@@ -224,6 +240,25 @@ static void both_tiers_together_come_first(void **state)
 	/* Too little for both. */
 	assert_int_equal(lowered(22, 26), 8);
 	assert_int_equal(lowered(22, 25), 4);
+}
+
+/* L1 loses 30 hits of 1000 uses; both tiers win 40, of so many. */
+static void what_is_won_is_of_each_use(void **state)
+{
+	static const u32 of[][2] = { { 1000, 8 }, { 500, 8 }, { 1100, 4 } };	/* uses, threshold */
+	struct ds_policy_001 *b;
+	u32 i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(of); i++) {
+		b = start_with(4);
+		b->both.uses = of[i][0];
+		b->both.trials[b->both.used].lately.hits = 200;
+		trial_leads(&b->l1, ds_trials_index(8), -30, 0);
+		trial_leads(&b->both, ds_trials_index(8), 40, 0);
+		assert_int_equal(threshold_after_it((struct ds_policy_load) {
+			.l1 = 1000, .l2 = 1000 }), of[i][1]);
+	}
 }
 
 /* They do not take turns because of some hits. */
@@ -435,10 +470,12 @@ static void literal_thresholds_stay(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(hits_are_heard_of),
 		TEST(capacity_implies_the_highest_threshold),
 		TEST(thresholds_follow_the_load),
 		TEST(trials_come_first),
 		TEST(both_tiers_together_come_first),
+		TEST(what_is_won_is_of_each_use),
 		TEST(what_stands_stands),
 		TEST(traffic_does_not_raise_both),
 		TEST(a_few_hits_of_both_tiers_keep_no_threshold),

@@ -292,6 +292,17 @@ static void a_key_takes_time_to_come(void **state)
 		assert_int_equal(t.trials[high].lately.hits, lasts == 0);
 		ds_trials_destroy(&t);
 	}
+	/* With one threshold since 1, with the other since 3: with neither it has come at 6. */
+	assert_int_equal(ds_trials_init(&t, 16, ~0u, false), 0);
+	t.move_lasts = 6;
+	ds_trials_access(&t, 1 << 8, 4, 0, 1);
+	ds_trials_access(&t, 1 << 8, 6, 0, 3);
+	ds_trials_access(&t, 1 << 8, 7, 0, 6);
+	assert_int_equal(t.trials[low].lately.hits + t.trials[high].lately.hits, 0);
+	ds_trials_access(&t, 1 << 8, 8, 0, 8);
+	assert_int_equal(t.trials[low].lately.hits, 1);
+	assert_int_equal(t.trials[high].lately.hits, 0);
+	ds_trials_destroy(&t);
 	/* Of all that are known: each that is taken in drives out the oldest. */
 	assert_int_equal(ds_trials_init(&t, 64, ~0u, false), 0);
 	t.move_lasts = DS_TRIAL_ON_ITS_WAY;
