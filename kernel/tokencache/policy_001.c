@@ -224,14 +224,22 @@ static u32 ds_policy_rank(const struct ds_policy *p, const u32 *candidates, u32 
 	return rank;
 }
 
+/* Of equal ones, that of who was used longer ago is lower. */
+static u64 ds_policy_score(const struct ds_policy *p, const u32 *candidates, u32 count, u32 i)
+{
+	u64 score = READ_ONCE(p->slots[candidates[i]].heat) +
+		    (u64)p->base->params.alpha * ds_policy_rank(p, candidates, count, i);
+
+	return score << 32 | (DS_POLICY_TIME - ds_policy_idle_time(p, candidates[i]));
+}
+
 static u32 ds_policy_least(const struct ds_policy *p, const u32 *candidates, u32 count)
 {
 	u64 score, least = ~0ull;
 	u32 i, slot = DS_POLICY_NONE;
 
 	for (i = 0; i < count; i++) {
-		score = READ_ONCE(p->slots[candidates[i]].heat) +
-			(u64)p->base->params.alpha * ds_policy_rank(p, candidates, count, i);
+		score = ds_policy_score(p, candidates, count, i);
 		if (score >= least)
 			continue;
 		least = score;

@@ -7,7 +7,9 @@
  *		counted in a sketch.
  *  replace	that of 16 at random goes which has the least freq + alpha *
  *		recency_rank: uses in L1, and 0 for the one that was used longest ago
- *		to 15. (Of all it would take a time that grows with L1.)
+ *		to 15. Of equal ones that goes which was used longer ago, so with
+ *		alpha = 0 it is LFU, and LRU breaks ties. (Of all it would take a time
+ *		that grows with L1.) When a use was is known to a tick.
  *  age		all counts are halved each AGING_INTERVAL uses, 64 words in a call.
  *  demote	a token that was idle for DEMOTE_FROM_L1_IDLE_NS may go, with half of
  *		its count.

@@ -147,17 +147,6 @@ static void another_one_is_used_now(void **state)
 	stop();
 }
 
-/* uses + alpha * rank; @link is the time of the last use. */
-static u64 score_of(const u32 *candidates, u32 i)
-{
-	const struct ds_policy_slot *slots = policy.slots;
-	u32 j, rank = 0;
-
-	for (j = 0; j < DS_POLICY_CANDIDATES; j++)
-		rank += slots[candidates[j]].link < slots[candidates[i]].link;
-	return slots[candidates[i]].heat + (u64)policy.base->params.alpha * rank;
-}
-
 /* One of 16 is counted, though keys come in turn, 16 of them: the same one each time would be one key. */
 static void a_sample_is_counted(void **state)
 {
@@ -193,40 +182,113 @@ static void a_sample_is_counted(void **state)
 	stop();
 }
 
-/* The least of the candidates goes. */
-static void least_score_goes(void **state)
-{
-	u32 candidates[DS_POLICY_CANDIDATES], victim, slot, i, n, before, best;
-	u64 score, least;
+/* What the test saw of who is in a slot. */
+static struct seen_use {
+	u64 times;
+	u64 last;	/* the tick before it */
+} seen_of[256];
 
-	(void)state;
+static u64 seen_now;
+
+static void see_time(u64 ticks)
+{
+	seen_now = ticks;
+	ns_pass(ticks << 10);
+}
+
+static void see_hit(u32 slot)
+{
+	ds_policy_hit(&policy, slot);
+	seen_of[slot].times++;
+	seen_of[slot].last = seen_now;
+}
+
+/* How often it was used before it came is an estimate. */
+static void see_come(u32 slot)
+{
+	seen_of[slot].times = policy.slots[slot].heat;
+	seen_of[slot].last = seen_now;
+}
+
+static int by_last_use(const void *a, const void *b)
+{
+	u64 first = seen_of[*(const u32 *)a].last, second = seen_of[*(const u32 *)b].last;
+
+	return (first > second) - (first < second);
+}
+
+/*
+ * Document 001: the lowest frequency + alpha * recency rank goes, and recency breaks ties. So from
+ * the one used longest ago on, who is lower than all before him. Ones of the same tick share the
+ * rank of the first.
+ */
+static u32 who_has_to_go(u32 *candidates, u64 alpha)
+{
+	u32 i, rank = 0, goes = 0;
+	u64 score, lowest = 0;
+
+	qsort(candidates, DS_POLICY_CANDIDATES, sizeof(*candidates), by_last_use);
+	for (i = 0; i < DS_POLICY_CANDIDATES; i++) {
+		if (seen_of[candidates[i]].last != seen_of[candidates[rank]].last)
+			rank = i;
+		score = seen_of[candidates[i]].times + alpha * rank;
+		if (i && score >= lowest)
+			continue;
+		lowest = score;
+		goes = candidates[i];
+	}
+	return goes;
+}
+
+/* Those that are drawn now, and with the next miss again. */
+static void next_candidates(u32 *candidates)
+{
+	u32 i, before = policy.base->random;
+
+	for (i = 0; i < DS_POLICY_CANDIDATES; i++)
+		candidates[i] = ds_policy_random_below(policy.base, policy.capacity);
+	policy.base->random = before;
+}
+
+/* With few uses, of which some are of one tick: many have as many. */
+static void leaves_as_001_says(u32 alpha)
+{
+	u32 candidates[DS_POLICY_CANDIDATES], goes, slot, victim, i, n;
+
 	start(256, DS_POLICY_LITERAL_001, KEYS);
 	policy.base->params.promote_to_l1_threshold = 1;
+	policy.base->params.alpha = alpha;
 	for (i = 0; i < 256; i++) {
-		ns_pass((u64)random_below(1000) << 10);
-		use(i);
-		for (n = random_below(30); n; n--)
-			use(i);
+		see_time(i / 2);
+		see_come(ds_policy_miss(&policy, i, 3, &victim));
 	}
-	for (n = 0; n < 1000; n++) {
-		policy.base->params.alpha = n % 3 * 4;
-		ns_pass((1000ull + n) << 10);
-		before = policy.base->random;
-		for (i = 0; i < DS_POLICY_CANDIDATES; i++)
-			candidates[i] = ds_policy_random_below(policy.base, policy.capacity);
-		policy.base->random = before;
-		for (least = ~0ull, best = 0, i = 0; i < DS_POLICY_CANDIDATES; i++) {
-			score = score_of(candidates, i);
-			if (score >= least)
-				continue;
-			least = score;
-			best = i;
-		}
+	for (n = 0; n < 3000; n++) {
+		see_time(1000 + n);
+		for (i = random_below(4); i; i--)
+			see_hit(random_below(256));
+		next_candidates(candidates);
+		goes = who_has_to_go(candidates, alpha);
 		slot = ds_policy_miss(&policy, 256 + n, 3, &victim);
-		assert_int_equal(slot, candidates[best]);
 		assert_int_not_equal(victim, DS_POLICY_NONE);
+		assert_int_equal(seen_of[slot].times, seen_of[goes].times);
+		assert_int_equal(seen_of[slot].last, seen_of[goes].last);
+		see_come(slot);
 	}
 	stop();
+}
+
+static void least_frequently_then_least_recently_used_goes(void **state)
+{
+	(void)state;
+	leaves_as_001_says(0);
+}
+
+static void least_score_goes(void **state)
+{
+	(void)state;
+	leaves_as_001_says(1);
+	leaves_as_001_says(4);
+	leaves_as_001_says(255);
 }
 
 static void idle_ones_go(void **state)
@@ -296,6 +358,7 @@ int main(void)
 		TEST(counts_are_halved_however_short_the_interval),
 		TEST(another_one_is_used_now),
 		TEST(a_sample_is_counted),
+		TEST(least_frequently_then_least_recently_used_goes),
 		TEST(least_score_goes),
 		TEST(idle_ones_go),
 		TEST(uses_between_two_ticks_are_late_enough),

@@ -63,6 +63,8 @@ std::unique_ptr<Policy> make_lfu(uint32_t capacity, uint32_t, const Trace &trace
 std::unique_ptr<Policy> make_ds(uint32_t capacity, uint32_t, const Trace &trace);
 std::unique_ptr<Policy> make_literal_001(uint32_t capacity, uint32_t threshold, const Trace &trace);
 std::unique_ptr<Policy> make_adaptive_001(uint32_t capacity, uint32_t, const Trace &trace);
+std::unique_ptr<Policy> make_literal_001(uint32_t capacity, uint32_t threshold, const Trace &trace,
+                                         uint32_t alpha);  ///< which no name tells
 std::unique_ptr<Policy> make_opt(uint32_t capacity, uint32_t, const Trace &trace);
 
 }  // namespace ds::sim

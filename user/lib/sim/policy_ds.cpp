@@ -54,13 +54,17 @@ private:
     std::vector<uint32_t> slots_;  // by object
 };
 
-/// Time stands still: nobody is idle, counts age with uses. What adaptive-001 is told is
-/// that DMA is not busy and the processor is: only its trials raise its thresholds.
+/// Time follows uses, by 1024 ns a tick: last uses differ as finely as in run(), and a trace would
+/// need 2^36 uses for their 30 bits to wrap. Nobody leaves because he was idle, nor from the
+/// trials, counts age with uses. What adaptive-001 is told is that DMA is not busy and the
+/// processor is: only its trials raise its thresholds.
 class Ds001 : public Ds {
 public:
-    using Ds::Ds;
+    Ds001(uint32_t capacity, uint32_t uniques, ds_policy_mode mode) : Ds(capacity, uniques, mode) {
+        params().demote_from_l1_idle_ns = UINT64_MAX;
+    }
 
-    void set_threshold(uint32_t uses) { policy_.base->params.promote_to_l1_threshold = uses; }
+    ds_policy_params &params() { return policy_.base->params; }
 
     bool access(uint32_t id) override {
         bool hit = Ds::access(id);
@@ -72,7 +76,8 @@ public:
     }
 
 private:
-    static constexpr uint64_t between = 64;
+    static constexpr uint64_t between = 64;  // as in run()
+    static constexpr uint64_t unit_ns = 1024;
 
     void tick() {
         ds_policy_load load{
@@ -83,7 +88,7 @@ private:
             .moves = 0,
             .waits = 0,
             .blocking = false};
-        if (!ds_policy_tick(&policy_, 0, uses_, &load))
+        if (!ds_policy_tick(&policy_, uses_ / between * unit_ns, uses_, &load))
             return;
         hits_then_ = hits_;
         uses_then_ = uses_;
@@ -100,9 +105,15 @@ std::unique_ptr<Policy> make_ds(uint32_t capacity, uint32_t, const Trace &trace)
 
 std::unique_ptr<Policy> make_literal_001(uint32_t capacity, uint32_t threshold,
                                          const Trace &trace) {
+    return make_literal_001(capacity, threshold, trace, DS_POLICY_ALPHA);
+}
+
+std::unique_ptr<Policy> make_literal_001(uint32_t capacity, uint32_t threshold, const Trace &trace,
+                                         uint32_t alpha) {
     auto policy = std::make_unique<Ds001>(capacity, trace.uniques, DS_POLICY_LITERAL_001);
 
-    policy->set_threshold(threshold);
+    policy->params().promote_to_l1_threshold = threshold;
+    policy->params().alpha = alpha;
     return policy;
 }
 
