@@ -8,7 +8,6 @@
 #define DS_POLICY_CANDIDATES	16
 #define DS_POLICY_WORDS		64	/* halved in a call */
 #define DS_POLICY_LOOK_IDLE	64u	/* slots, in a call */
-#define DS_POLICY_TICK_SHIFT	10
 #define DS_POLICY_TIME		(DS_SLOT_SAMPLED - 1)	/* of last use */
 
 void ds_policy_001_normal(struct ds_policy_params *params, u32 capacity, bool adaptive)

@@ -61,7 +61,7 @@ void who_is_idle_leaves_while_nothing_is_used(void **) {
     assert_int_equal(demoted_in(50 * ms, 100 * ms), 0);
     assert_in_range(demoted_in(550 * ms, 100 * ms), 2 * 64, 4 * 64);
     assert_int_equal(demoted_in(10 * s, 100 * ms), 1000);
-    for (uint64_t idle : {s, 10 * s, 600 * s}) {
+    for (uint64_t idle : {s, 10 * s, 600 * s, 900 * s, 1000 * s}) {
         assert_int_equal(demoted_in(idle - 50 * ms, idle), 0);
         assert_int_equal(demoted_in(idle * 7 / 4 + 2 * s, idle), 1000);
         assert_int_equal(demoted_in(10 * idle, idle), 1000);

@@ -332,6 +332,17 @@ uint64_t Engine::idle_round() const {
     return std::max(l1, l2) / looks + 1;
 }
 
+// Until the next tick while nobody leaves. Of one who was idle in L1 two ticks have to tell before
+// the time of his last use wraps; with twice as many there is time to leave, too.
+uint64_t Engine::tick_pause() const {
+    uint64_t pause = idle_times()->first / 4;
+
+    if (has_idlers(1))
+        pause = std::min<uint64_t>(
+            pause, (DS_POLICY_WRAP_NS - cache_->policy.base->params.demote_from_l1_idle_ns) / 4);
+    return std::max(tick_ns, pause);
+}
+
 // Also when nothing is used: then, if nobody leaves, as rarely as the time tells after which one is
 // idle, but with as many steps as there would have been. A tick is quiet if nobody used anything
 // or left. Whoever stays while it is quiet for twice the longest time, and twice as long as it
@@ -353,7 +364,7 @@ void Engine::tick_by_time(uint64_t now) {
     if (auto times = idle_times()) {
         uint64_t enough = 2 * (times->second + (idle_round() / tick_steps + 1) * tick_ns);
         if (now - tick_timer_.quiet_since < enough)
-            tick_after(moved ? tick_ns : std::max(tick_ns, times->first / 4), now);
+            tick_after(moved ? tick_ns : tick_pause(), now);
     }
 }
 
