@@ -334,9 +334,10 @@ void our_own_format_is_strict(void **) {
     std::string good = ds_record(1, 1, 0);
 
     bad("DSTRACE2" + ds_header().substr(8) + good, "magic");
-    bad(ds_header(0) + good, "version");
-    bad(ds_header(2) + good, "version");
-    bad(ds_header(1, 24) + good, "version");
+    bad(ds_header(0) + good, "is of version 0, not 1, by its header at byte 8.");
+    bad(ds_header(2, 24) + good, "is of version 2, not 1");
+    bad(ds_header(1, 24) + good, "has records of 24 bytes, not 16, by its header at byte 12.");
+    bad(ds_header(1, 0) + good, "has records of 0 bytes, not 16");
     bad(ds_header() + good + ds_record(1, 1, 4), "at byte 32");
     bad(ds_header() + good + ds_record(1, 1, 255), "no known kind");
     bad(ds_header() + good + ds_record(1, 1, 0, 4), "no known kind");
