@@ -181,8 +181,9 @@ const Object sim{
                       .fallback = "512,2048,8192,32768"},
                      {.name = "--policy",
                       .value = "LIST",
-                      .help = "policies, also literal-001, adaptive-001, w-tinylfu:N with a window "
-                              "of N percent, literal-001:N with a threshold of N uses",
+                      .help = "policies, each once, also literal-001, adaptive-001, w-tinylfu:N "
+                              "with a window of N percent, literal-001:N with a threshold of N "
+                              "uses; ds is also called default",
                       .fallback = "lru,fifo,clock,sieve,s3-fifo,2q,arc,lirs,w-tinylfu,lfu,ds,opt"},
                      {.name = "--threads",
                       .value = "N",
