@@ -56,7 +56,8 @@ std::vector<Param> with_run(std::vector<Param> params, bool lists) {
     const std::vector<Param> run = {
         {.name = "--policy",
          .value = lists ? "LIST" : "POLICY",
-         .help = "of L1: the module's default, or literal-001 or adaptive-001 of document 001",
+         .help = "of L1: the module's default, also called ds, or literal-001 or adaptive-001 of "
+                 "document 001",
          .fallback = "default",
          .choices = "default|literal-001|adaptive-001"},
         {.name = "--mode",
