@@ -202,6 +202,12 @@ static struct ds_token_pack begin(u8 type, u32 layout)
 	return p;
 }
 
+/* Its last byte may be the last one that there is. */
+static bool has_end(u64 iova, u64 length)
+{
+	return !length || iova + (length - 1) >= iova;
+}
+
 int ds_token_check(const struct ds_token_desc *d)
 {
 	switch (d->type) {
@@ -209,8 +215,7 @@ int ds_token_check(const struct ds_token_desc *d)
 	case DS_TOKEN_CQ:
 		return 0;
 	case DS_TOKEN_MR:
-		return d->mr.page_shift < 64 && d->mr.iova + d->mr.length >= d->mr.iova ?
-		       0 : -EINVAL;
+		return d->mr.page_shift < 64 && has_end(d->mr.iova, d->mr.length) ? 0 : -EINVAL;
 	case DS_TOKEN_QP:
 		return d->qp.state < DS_QP_STATES ? 0 : -EINVAL;
 	default:

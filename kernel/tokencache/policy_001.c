@@ -7,8 +7,7 @@
 
 #define DS_POLICY_CANDIDATES	16
 #define DS_POLICY_WORDS		64	/* halved in a call */
-#define DS_POLICY_LOOK_IDLE	64	/* slots, in a call */
-#define DS_POLICY_TICK_SHIFT	10
+#define DS_POLICY_LOOK_IDLE	64u	/* slots, in a call */
 #define DS_POLICY_TIME		(DS_SLOT_SAMPLED - 1)	/* of last use */
 
 void ds_policy_001_normal(struct ds_policy_params *params, u32 capacity, bool adaptive)
@@ -328,11 +327,11 @@ static u64 ds_policy_idle_ns(const struct ds_policy *p, u32 slot)
 u32 ds_policy_idle(struct ds_policy *p)
 {
 	struct ds_policy_001 *b = p->base;
-	u32 looked, slot;
+	u32 looks = b ? min(p->fresh, DS_POLICY_LOOK_IDLE) : 0, looked, slot;
 
-	for (looked = 0; b && looked < DS_POLICY_LOOK_IDLE; looked++) {
+	for (looked = 0; looked < looks; looked++) {
 		slot = b->idle_at;
-		b->idle_at = (slot + 1) % p->capacity;
+		b->idle_at = (slot + 1) % p->fresh;
 		if ((p->slots[slot].key_high & (DS_SLOT_USED | DS_SLOT_PINNED)) != DS_SLOT_USED ||
 		    ds_policy_idle_ns(p, slot) < b->params.demote_from_l1_idle_ns)
 			continue;

@@ -41,6 +41,10 @@
 
 #define DS_POLICY_WAITS_ONE	16u
 
+/* The time of a last use is in units of 1024 ns, and wraps. Ticks have to come more often. */
+#define DS_POLICY_TICK_SHIFT	10
+#define DS_POLICY_WRAP_NS	((u64)DS_SLOT_SAMPLED << DS_POLICY_TICK_SHIFT)
+
 #define DS_POLICY_HEATS		8	/* powers of 2, up to DS_SKETCH_MOST */
 
 struct ds_policy;

@@ -164,6 +164,8 @@ static void bad_objects(void **state)
 	d.mr.iova = ~0ull;
 	assert_int_equal(ds_token_check(&d), 0);
 	d.mr.length = 1;
+	assert_int_equal(ds_token_check(&d), 0);
+	d.mr.length = 2;
 	assert_int_equal(ds_token_check(&d), -EINVAL);
 	d = object(DS_TOKEN_MR);
 	d.mr.page_shift = 64;
@@ -314,6 +316,27 @@ static void pages_of_a_region(void **state)
 	assert_int_equal(ds_token_mr_pages(&d), 1ull << 52);
 }
 
+/* A region may end with the last byte that there is: 1 to 2^16 pages of each size are before it. */
+static void regions_at_the_end(void **state)
+{
+	struct ds_token_desc d = object(DS_TOKEN_MR);
+	u32 shift, log;
+
+	(void)state;
+	for (shift = 0; shift < 64; shift++)
+		for (log = 0; log <= 16 && shift + log < 64; log++) {
+			d.mr.page_shift = (u8)shift;
+			d.mr.length = 1ull << (shift + log);
+			d.mr.iova = -d.mr.length;
+			assert_int_equal(ds_token_check(&d), 0);
+			/* 40 bits of a first page, 10 of pages. */
+			assert_int_equal(returns(&d), shift < 24 || shift > 27 || log > 9);
+			assert_int_equal(ds_token_mr_pages(&d), 1ull << log);
+			d.mr.length++;
+			assert_int_equal(ds_token_check(&d), -EINVAL);
+		}
+}
+
 /* A number below a random power of two: the ends of fields are as likely as their middles. */
 static u64 random_of(u32 bits)
 {
@@ -406,6 +429,7 @@ int main(void)
 		cmocka_unit_test(golden_wide_words),
 		cmocka_unit_test(any_content),
 		cmocka_unit_test(pages_of_a_region),
+		cmocka_unit_test(regions_at_the_end),
 		cmocka_unit_test(random_objects),
 	};
 

@@ -46,6 +46,26 @@ void what_is_out_of_range(void **) {
     assert_true(refused([](Recipe &r) { r.kind = "phases", r.objects = 1 << 26, r.phases = 65; }));
 }
 
+/// Of zipf each object takes 8 bytes, before there is a request.
+void what_memory_has_no_room_for(void **) {
+    for (const char *kind : {"zipf", "phases", "mixture"}) {
+        Recipe recipe{.kind = kind, .requests = 10, .objects = 1 << 20, .memory = (8 << 20) - 1};
+        auto error = error_of([&] { generate(recipe); });
+        assert_int_equal(error.code, ENOMEM);
+        assert_true(has(error.sentence, "1048576 objects need 8 MiB of memory, and 7 MiB are"));
+        assert_true(has(error.remedy, "at most 1048575 objects"));
+        recipe.memory = (8 << 20) + 4096;
+        assert_int_equal(generate(recipe).requests.size(), 10);
+        // The requests need some as well.
+        recipe.requests = 1000;
+        error = error_of([&] { generate(recipe); });
+        assert_int_equal(error.code, ENOMEM);
+        assert_true(has(error.remedy, "Choose fewer requests"));
+    }
+    Recipe loop{.kind = "loop", .requests = 10, .objects = 1 << 20, .memory = 4096};
+    assert_int_equal(generate(loop).requests.size(), 10);
+}
+
 void the_same_recipe_the_same_trace(void **) {
     for (std::string_view kind : recipe_kinds()) {
         Recipe recipe{.kind = std::string(kind), .requests = 5001, .objects = 100, .writes = 0.3};
@@ -172,10 +192,15 @@ void a_fanout_touches_four_tokens(void **) {
 
 int main() {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_out_of_range),   cmocka_unit_test(the_same_recipe_the_same_trace),
-        cmocka_unit_test(known_numbers),          cmocka_unit_test(zipf_has_its_shares),
-        cmocka_unit_test(scans_and_loops),        cmocka_unit_test(phases_have_nothing_in_common),
-        cmocka_unit_test(scans_have_their_share), cmocka_unit_test(a_fanout_touches_four_tokens),
+        cmocka_unit_test(what_is_out_of_range),
+        cmocka_unit_test(what_memory_has_no_room_for),
+        cmocka_unit_test(the_same_recipe_the_same_trace),
+        cmocka_unit_test(known_numbers),
+        cmocka_unit_test(zipf_has_its_shares),
+        cmocka_unit_test(scans_and_loops),
+        cmocka_unit_test(phases_have_nothing_in_common),
+        cmocka_unit_test(scans_have_their_share),
+        cmocka_unit_test(a_fanout_touches_four_tokens),
     };
 
     return cmocka_run_group_tests(tests, nullptr, nullptr);

@@ -22,12 +22,18 @@ RunOptions idle_after(uint64_t l1_ns, uint64_t l2_ns) {
     return options;
 }
 
-/// 1000 objects, each used five times, and once again behind a gap.
-Trace used_and_used_again(uint64_t gap_ns) {
+/// 1000 objects, each used five times, and once again behind a gap. Before that, others are used
+/// once each and end.
+Trace used_and_used_again(uint64_t gap_ns, uint32_t others = 0) {
     Trace trace;
     uint64_t now = 0;
 
-    trace.uniques = 1000;
+    trace.uniques = 1000 + others;
+    for (Operation op : {Operation::read, Operation::free})
+        for (uint32_t i = 0; i < others; i++) {
+            trace.requests.emplace_back(1000 + i, op);
+            trace.time_ns.push_back(now += 10);
+        }
     for (uint32_t i = 0; i < 6000; i++) {
         trace.requests.emplace_back(i % 1000, Operation::read);
         now += i == 5000 ? gap_ns : 1000;
@@ -37,8 +43,8 @@ Trace used_and_used_again(uint64_t gap_ns) {
 }
 
 /// How many were sent to L2 in a gap.
-uint64_t demoted_in(uint64_t gap_ns, const RunOptions &options) {
-    Trace trace = used_and_used_again(gap_ns);
+uint64_t demoted_in(uint64_t gap_ns, const RunOptions &options, uint32_t others = 0) {
+    Trace trace = used_and_used_again(gap_ns, others);
 
     assert_conserved(trace, run(trace, options));
     return events_of(trace, options)["demote to 2"];
@@ -55,7 +61,7 @@ void who_is_idle_leaves_while_nothing_is_used(void **) {
     assert_int_equal(demoted_in(50 * ms, 100 * ms), 0);
     assert_in_range(demoted_in(550 * ms, 100 * ms), 2 * 64, 4 * 64);
     assert_int_equal(demoted_in(10 * s, 100 * ms), 1000);
-    for (uint64_t idle : {s, 10 * s, 600 * s}) {
+    for (uint64_t idle : {s, 10 * s, 600 * s, 900 * s, 1000 * s}) {
         assert_int_equal(demoted_in(idle - 50 * ms, idle), 0);
         assert_int_equal(demoted_in(idle * 7 / 4 + 2 * s, idle), 1000);
         assert_int_equal(demoted_in(10 * idle, idle), 1000);
@@ -79,12 +85,23 @@ void each_tier_has_its_own_time(void **) {
 // The module looks at 4096 slots in a tick. So it comes round in 2.5 s here, and in 49 s.
 void it_takes_time_to_look_at_many_slots(void **) {
     for (auto [entries, round] : {std::pair(100'000u, 3 * s), std::pair(2'000'000u, 50 * s)})
-        for (uint64_t idle : {ms, s, 100 * s}) {
+        for (uint64_t idle : {s, 100 * s}) {
             RunOptions options = idle_after(idle, idle);
             options.l1 = entries;
-            assert_int_equal(demoted_in(round / 2, options), 0);
-            assert_int_equal(demoted_in(idle * 5 / 4 + round + 2 * s, options), 1000);
+            assert_int_equal(demoted_in(round / 3, options, entries - 1000), 0);
+            assert_int_equal(demoted_in(idle * 5 / 4 + round + 2 * s, options, entries - 1000),
+                             1000);
         }
+}
+
+// In 1.6 s they leave, 64 in a tick; nobody looks for more of them in all of L1.
+void slots_that_nobody_had_take_no_time(void **) {
+    for (uint64_t idle : {ms, s, 100 * s}) {
+        RunOptions options = idle_after(idle, idle);
+        options.l1 = 2'000'000;
+        options.l2 = 2048;
+        assert_int_equal(demoted_in(idle * 5 / 4 + 3 * s, options), 1000);
+    }
 }
 
 // Gaps of months take no ticks without end.
@@ -171,6 +188,7 @@ int main() {
         cmocka_unit_test(who_is_idle_leaves_while_nothing_is_used),
         cmocka_unit_test(each_tier_has_its_own_time),
         cmocka_unit_test(it_takes_time_to_look_at_many_slots),
+        cmocka_unit_test(slots_that_nobody_had_take_no_time),
         cmocka_unit_test(a_long_gap_takes_no_time),
         cmocka_unit_test(who_leaves_has_his_slot_until_then),
         cmocka_unit_test(who_makes_room_is_no_idler),

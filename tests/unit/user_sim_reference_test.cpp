@@ -79,8 +79,29 @@ void names(void **) {
     assert_true(refused("lru", 0));
     for (const PolicyKind &kind : policies())
         assert_false(make_policy(kind.name, 16, trace)->access(0));
-    for (const char *ours : {"ds", "literal-001", "adaptive-001"})
-        assert_true(refused(ours, 15));
+    for (std::string ours : {"ds", "literal-001", "adaptive-001"}) {
+        auto error = error_of([&] { make_policy(ours, 15, trace); });
+        assert_true(has(error.sentence, "Policy " + ours + " cannot have 15 entries."));
+        assert_true(has(error.remedy, "16 to 4194304, or name other policies with --policy."));
+        assert_true(refused(ours.c_str(), 4'194'305));
+    }
+}
+
+void each_policy_once(void **) {
+    using Names = std::vector<std::string>;
+    auto sentence = [](const Names &names) {
+        auto error = error_of([&] { check_each_once(names); });
+        assert_int_equal(error.code, EINVAL);
+        return error.sentence;
+    };
+
+    check_each_once(Names{"lru", "fifo", "w-tinylfu", "w-tinylfu:1", "literal-001:3", "ds"});
+    check_each_once({});
+    assert_true(has(sentence({"lru", "fifo", "lru"}), "Policy 'lru' is named twice."));
+    assert_true(has(sentence({"default", "ds"}), "Policies 'default' and 'ds' are the same."));
+    assert_true(has(sentence({"w-tinylfu:20", "w-tinylfu"}), "are the same"));
+    assert_true(has(sentence({"literal-001", "lru", "literal-001:128"}), "are the same"));
+    assert_true(has(sentence({"lru", "frob"}), "no policy 'frob'"));
 }
 
 void each_does_what_its_model_does(void **) {
@@ -355,6 +376,7 @@ void real_traces(void **) {
 int main() {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names),
+        cmocka_unit_test(each_policy_once),
         cmocka_unit_test(each_does_what_its_model_does),
         cmocka_unit_test(what_fits_is_missed_once),
         cmocka_unit_test(ends_of_a_life_are_no_accesses),

@@ -69,6 +69,8 @@ std::vector<Sample> samples() {
         {Format::csv, "\n \r\nid,op\n8,r\n\n9,w\n\n\t\n\n\r\n", {{0, 1}, {8, 9}, {read, written}}},
         {Format::csv, "id,op,tenant\n8,w,\n9,r,31\n", {{0, 1}, {8, 9}, {written, read}}},
         {Format::csv, ",id,\n,8,\n,8,\n", {{0, 0}, {8}}},
+        {Format::csv, "handle\n8\n9\n\n8", {{0, 1, 0}, {8, 9}}},
+        {Format::csv, "\xef\xbb\xbf\n\tOBJ_ID \r\n 8\r\n", {{0}, {8}}},
         {Format::csv,
          " id, op ,\ttime_ns\n 8 , r, 5 \n9,\tw ,7\n",
          {{0, 1}, {8, 9}, {read, written}, {5, 7}}},
@@ -234,6 +236,13 @@ void reasons(void **) {
     check("id,time_ns,time,op\n1,2,3,read\n", "names two columns of times", "csv");
     check("id,lbn,op\n1,2,read\n", "names two columns of objects", "csv");
     check("op,id,operation\nread,2,read\n", "names two columns of operations", "csv");
+    check("op\nread\n", "names no column of objects: handle, id", "csv");
+    check("time\n1\n", "names no column of objects: handle, id", "csv");
+    check("handle\n1\nx\n", "has 'x', which is not the number of an object", "csv");
+    check("handle\n1\n2,3\n", "has another number of columns", "csv");
+    check("handles\n1\n", "has 'handles', which is not a number", "integers");
+    for (std::string first : {"handle;op\n", "id; op\n", "a;b\n", "1; read\n"})
+        check(first + "2;write\n", "Line 1 of '" + folder.path() + "' has semicolons where", "csv");
     check("address,op\n1,read\n", "names no column of objects: handle, id", "csv");
     const std::string names15 = "a,b,c,d,e,f,g,h,i,j,k,l,m,n,o";
     check(names15 + ",id,op\n", "names more than 16 columns", "csv");
@@ -325,9 +334,10 @@ void our_own_format_is_strict(void **) {
     std::string good = ds_record(1, 1, 0);
 
     bad("DSTRACE2" + ds_header().substr(8) + good, "magic");
-    bad(ds_header(0) + good, "version");
-    bad(ds_header(2) + good, "version");
-    bad(ds_header(1, 24) + good, "version");
+    bad(ds_header(0) + good, "is of version 0, not 1, by its header at byte 8.");
+    bad(ds_header(2, 24) + good, "is of version 2, not 1");
+    bad(ds_header(1, 24) + good, "has records of 24 bytes, not 16, by its header at byte 12.");
+    bad(ds_header(1, 0) + good, "has records of 0 bytes, not 16");
     bad(ds_header() + good + ds_record(1, 1, 4), "at byte 32");
     bad(ds_header() + good + ds_record(1, 1, 255), "no known kind");
     bad(ds_header() + good + ds_record(1, 1, 0, 4), "no known kind");

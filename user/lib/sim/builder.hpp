@@ -56,8 +56,10 @@ private:
 
 class Builder {
 public:
-    Builder(std::string path, const ReadOptions &options)
+    /// @p less: how it would need less memory.
+    Builder(std::string path, const ReadOptions &options, std::string less = "Cut the trace")
         : path_(std::move(path)),
+          less_(std::move(less)),
           most_(options.most),
           memory_(options.memory),
           objects_(options.objects) {}
@@ -122,10 +124,10 @@ private:
                                std::to_string(objects) + " objects, if not more, which need " +
                                std::to_string(needed >> 20) + " MiB of memory, and " +
                                std::to_string(memory_ >> 20) + " MiB are free.",
-                           "Cut the trace, or use a machine with more memory.", false});
+                           less_ + ", or use a machine with more memory.", false});
     }
 
-    std::string path_;
+    std::string path_, less_;
     uint64_t most_, memory_;
     ObjectLimit objects_;
     DenseIds ids_;

@@ -22,6 +22,9 @@ void decode_u32be(Source &source, Builder &builder);
 void decode_u64le(Source &source, Builder &builder);
 void decode_oracle(Source &source, Builder &builder);
 
+/// Does it name a column of csv that is read? Of one column it is all that tells csv from numbers.
+bool is_column_name(std::string_view text);
+
 /// libCacheSim's oracleGeneral, packed.
 struct [[gnu::packed]] OracleRecord {
     uint32_t seconds;

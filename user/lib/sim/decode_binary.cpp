@@ -63,9 +63,15 @@ void decode_ds(Source &source, Builder &builder) {
     std::memcpy(&header, bytes.data(), sizeof(header));
     if (std::string_view(header.magic, sizeof(header.magic)) != DsHeader::magic_text)
         source.fail_byte("has another magic than " + std::string(DsHeader::magic_text));
-    if (header.version != 1 || header.record_size != sizeof(DsRecord))
-        source.fail_byte("is of another version");
-    source.skip(sizeof(header));
+    source.skip(offsetof(DsHeader, version));
+    if (header.version != 1)
+        source.fail_byte("is of version " + std::to_string(header.version) +
+                         ", not 1, by its header");
+    source.skip(sizeof(header.version));
+    if (header.record_size != sizeof(DsRecord))
+        source.fail_byte("has records of " + std::to_string(header.record_size) + " bytes, not " +
+                         std::to_string(sizeof(DsRecord)) + ", by its header");
+    source.skip(sizeof(header.record_size));
     each<DsRecord>(source, [&](const DsRecord &r) {
         if (r.operation > static_cast<uint8_t>(Operation::free) || r.tier > 3 || r.zero != 0)
             source.fail_byte("has a record of no known kind");

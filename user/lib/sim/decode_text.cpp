@@ -148,6 +148,24 @@ std::optional<Operation> operation(std::string_view text) {
     return std::nullopt;
 }
 
+enum class Means : uint8_t { object, operation, time_ns, seconds };
+
+constexpr struct {
+    std::string_view name;
+    Means means;
+} column_names[] = {
+    {"handle", Means::object},   {"lbn", Means::object},   {"obj_id", Means::object},
+    {"id", Means::object},       {"op", Means::operation}, {"operation", Means::operation},
+    {"time_ns", Means::time_ns}, {"time", Means::seconds},
+};
+
+std::optional<Means> meaning(std::string_view name) {
+    for (const auto &row : column_names)
+        if (row.name == name)
+            return row.means;
+    return std::nullopt;
+}
+
 /// Which column is what. Without a header: handle, operation, time_ns. A header that names no
 /// column of operations says that all read.
 struct Columns {
@@ -180,12 +198,13 @@ std::optional<Columns> Columns::of_header(const Source &source, std::string_view
                 source.fail_line("names two columns of " + std::string(what));
             column = i;
         };
-        if (name == "handle" || name == "lbn" || name == "obj_id" || name == "id")
+        auto means = meaning(name);
+        if (means == Means::object)
             is(columns.object, "objects");
-        else if (name == "operation" || name == "op")
+        else if (means == Means::operation)
             is(columns.operation, "operations");
-        else if (name == "time_ns" || name == "time")
-            is(columns.time, "times"), columns.in_seconds = name == "time";
+        else if (means)
+            is(columns.time, "times"), columns.in_seconds = means == Means::seconds;
         else if (name == "type" || name == "rw" || name == "is_write" || name == "opcode")
             columns.ignored = name;
     }
@@ -197,7 +216,17 @@ std::optional<Columns> Columns::of_header(const Source &source, std::string_view
     return columns.object != none ? std::optional(columns) : std::nullopt;
 }
 
+/// As some programs write them; they would be one column of an odd name.
+void refuse_semicolons(const Source &source, std::string_view line) {
+    if (line.find(';') != line.npos && line.find(',') == line.npos)
+        source.fail_line("has semicolons where commas should be");
+}
+
 }  // namespace
+
+bool is_column_name(std::string_view text) {
+    return meaning(lower(trimmed(text))).has_value();
+}
 
 void decode_integers(Source &source, Builder &builder) {
     bool marked = true;
@@ -270,6 +299,8 @@ void decode_csv(Source &source, Builder &builder) {
         }
         blank = 0;
         bool first = std::exchange(is_first, false);
+        if (first)
+            refuse_semicolons(source, line);
         if (auto named = first ? Columns::of_header(source, line) : std::nullopt) {
             columns = *named;
             builder.ignore(columns.ignored);

@@ -323,21 +323,37 @@ std::optional<std::pair<uint64_t, uint64_t>> Engine::idle_times() const {
     return std::minmax({l1, has_idlers(2) ? l2 : l1});
 }
 
+// Steps in which one looks at all slots whose tokens could leave.
+uint64_t Engine::idle_round() const {
+    constexpr uint64_t looks = 64;  // of a step
+    uint64_t l1 = has_idlers(1) ? cache_->policy.fresh : 0;
+    uint64_t l2 = has_idlers(2) ? uint64_t(options_.l2) * DS_L2_PAGE_SLOTS : 0;
+
+    return std::max(l1, l2) / looks + 1;
+}
+
+// Until the next tick while nobody leaves. Of one who was idle in L1 two ticks have to tell before
+// the time of his last use wraps; with twice as many there is time to leave, too.
+uint64_t Engine::tick_pause() const {
+    uint64_t pause = idle_times()->first / 4;
+
+    if (has_idlers(1))
+        pause = std::min<uint64_t>(
+            pause, (DS_POLICY_WRAP_NS - cache_->policy.base->params.demote_from_l1_idle_ns) / 4);
+    return std::max(tick_ns, pause);
+}
+
 // Also when nothing is used: then, if nobody leaves, as rarely as the time tells after which one is
 // idle, but with as many steps as there would have been. A tick is quiet if nobody used anything
 // or left. Whoever stays while it is quiet for twice the longest time, and twice as long as it
 // takes to look at all slots, stays until there is a use again.
 void Engine::tick_by_time(uint64_t now) {
-    constexpr uint64_t looks = 64;  // of a step
-    const uint64_t slots =
-        std::max<uint64_t>(options_.l1, uint64_t(options_.l2) * DS_L2_PAGE_SLOTS);
-    const uint64_t round = slots / looks + 1;
     uint64_t steps = (now - tick_timer_.set_at) * tick_steps / tick_ns, moved = 0;
 
     if (ended_ || now != tick_timer_.at)
         return;
     for (uint64_t step = 0; idle_times(); step++) {
-        if (step >= tick_steps && (moved || step >= std::min(round, steps)))
+        if (step >= tick_steps && (moved || step >= std::min(idle_round(), steps)))
             break;
         moved += tick(now);
     }
@@ -346,9 +362,9 @@ void Engine::tick_by_time(uint64_t now) {
     tick_timer_.accesses = result_.accesses;
     tick_timer_.at = UINT64_MAX;
     if (auto times = idle_times()) {
-        uint64_t enough = 2 * (times->second + (round / tick_steps + 1) * tick_ns);
+        uint64_t enough = 2 * (times->second + (idle_round() / tick_steps + 1) * tick_ns);
         if (now - tick_timer_.quiet_since < enough)
-            tick_after(moved ? tick_ns : std::max(tick_ns, times->first / 4), now);
+            tick_after(moved ? tick_ns : tick_pause(), now);
     }
 }
 

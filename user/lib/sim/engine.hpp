@@ -165,6 +165,8 @@ private:
     uint32_t tick(uint64_t now);
     bool has_idlers(unsigned tier) const;
     std::optional<std::pair<uint64_t, uint64_t>> idle_times() const;
+    uint64_t idle_round() const;
+    uint64_t tick_pause() const;
     void tick_by_time(uint64_t now);
     void tick_after(uint64_t ns, uint64_t now);
     void tell_load(uint64_t now);

@@ -41,6 +41,8 @@ public:
     uint8_t of(const Random &random, uint32_t object) const;
     bool only_tokens() const { return ends_[0] == 100; }
 
+    bool operator==(const ClassShares &) const = default;
+
 private:
     std::array<uint8_t, entry_classes.size()> ends_{100, 100, 100, 100, 100, 100};  // percentiles
 };

@@ -30,6 +30,8 @@ private:
 /// Ranks from 0, the n-th with a weight of 1 / n^alpha.
 class Zipf {
 public:
+    static constexpr uint64_t object_bytes = sizeof(double);
+
     Zipf(uint32_t count, double alpha) : sums_(count) {
         double sum = 0;
         for (uint32_t n = 0; n < count; n++)
@@ -48,7 +50,11 @@ private:
 class Generator {
 public:
     Generator(const Recipe &recipe, std::atomic<uint64_t> *progress)
-        : recipe_(recipe), random_(recipe.seed), builder_("generated", {}), step_(progress) {}
+        : recipe_(recipe),
+          random_(recipe.seed),
+          builder_("generated", {.memory = recipe.memory - table_bytes(recipe)},
+                   "Choose fewer requests"),
+          step_(progress) {}
 
     void zipf() {
         Zipf rank(recipe_.objects, recipe_.alpha);
@@ -113,6 +119,12 @@ public:
         }
     }
 
+    /// Of what is made besides the trace, which is as large from the beginning.
+    static uint64_t table_bytes(const Recipe &recipe) {
+        bool zipf = recipe.kind == "zipf" || recipe.kind == "phases" || recipe.kind == "mixture";
+        return zipf ? recipe.objects * Zipf::object_bytes : 0;
+    }
+
     Trace finish() && { return std::move(builder_).finish(Format::ds); }
 
 private:
@@ -167,6 +179,14 @@ void check(const Recipe &r) {
         throw Failure({EINVAL,
                        "The phases have more than 2^32 objects: each has those of --objects.",
                        "Choose fewer objects, or fewer phases.", false});
+    if (uint64_t needed = Generator::table_bytes(r); needed > r.memory)
+        throw Failure({ENOMEM,
+                       "The shares of " + std::to_string(r.objects) + " objects need " +
+                           std::to_string(needed >> 20) + " MiB of memory, and " +
+                           std::to_string(r.memory >> 20) + " MiB are free.",
+                       "Choose at most " + std::to_string(r.memory / Zipf::object_bytes) +
+                           " objects, or use a machine with more memory.",
+                       false});
 }
 
 }  // namespace

@@ -22,6 +22,7 @@ struct Recipe {
     bool random = false;            ///< of fanout: QPs at random, not in turn
     double writes = 0;              ///< share of the requests
     uint64_t seed = 1;
+    uint64_t memory = UINT64_MAX;  ///< bytes: what needs more is refused with ENOMEM
 };
 
 /// zipf (some objects often, most rarely), scan (no object twice), loop (all in turn), phases
@@ -29,7 +30,8 @@ struct Recipe {
 /// (requests of QPs: each touches the tokens of its QP, CQ, PD and one of its MRs).
 std::vector<std::string_view> recipe_kinds();
 
-/// Throws Failure (EINVAL) for what is out of range. @p progress counts the requests made.
+/// Throws Failure: EINVAL for what is out of range, ENOMEM for what memory has no room for.
+/// @p progress counts the requests made.
 Trace generate(const Recipe &recipe, std::atomic<uint64_t> *progress = nullptr);
 
 }  // namespace ds::sim

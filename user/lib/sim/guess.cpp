@@ -41,13 +41,18 @@ std::optional<Format> of_text(Bytes bytes) {
     text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
     std::string_view line = text.substr(0, text.find_first_of("\r\n"));
 
-    if (line.find(',') != line.npos)
+    bool is_word = line.find_first_of(" \t") == line.npos;
+    bool is_number = line.find_first_of("0123456789") == 0;
+
+    // Semicolons are those of a sentence, or of a decoder that refuses them.
+    if (line.find(',') != line.npos || is_column_name(line.substr(0, line.find(';'))) ||
+        (line.find(';') != line.npos && (is_word || is_number)))
         return Format::csv;
     if (line.starts_with("l ") || line.starts_with("s "))
         return Format::address;
-    if (line.find_first_of(" \t") == line.npos)
+    if (is_word)
         return Format::integers;
-    return line.find_first_of("0123456789") == 0 ? std::optional(Format::lis) : std::nullopt;
+    return is_number ? std::optional(Format::lis) : std::nullopt;
 }
 
 /// What is seen of a file, which may be all of it.

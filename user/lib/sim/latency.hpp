@@ -33,6 +33,8 @@ public:
 
     uint64_t median_ns() const { return median_ns_; }
 
+    bool operator==(const Latency &) const = default;
+
 private:
     static constexpr unsigned share_bits = 10, line_bits = 16;
     static constexpr uint64_t shares = uint64_t(1) << share_bits;
@@ -82,6 +84,8 @@ struct Latencies {
 
     /// Doorbell, mailbox and the driver's answer: 2 to 10 us, an assumption.
     Latency expand = Latency::lognormal(2000, 10'000).or_throw();
+
+    bool operator==(const Latencies &) const = default;
 };
 
 /// bytes/ns of the CXL port (cxlsim2's README) and of PCIe x16 (128 Gb/s, csRNA's run_hangu.py).

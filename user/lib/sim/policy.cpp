@@ -20,10 +20,11 @@ constexpr PolicyKind kinds[] = {
     {"lirs", make_lirs},
     {"w-tinylfu", make_wtinylfu, 20, 99},
     {"lfu", make_lfu},
-    {"ds", make_ds, 0, 0, DS_POLICY_KEYS},
+    {"ds", make_ds, 0, 0, DS_POLICY_KEYS, DS_POLICY_CAPACITY_MIN, DS_POLICY_CAPACITY_MAX},
     {"literal-001", make_literal_001, DS_POLICY_PROMOTE_TO_L1_THRESHOLD, DS_SKETCH_MOST,
-     DS_POLICY_KEYS},
-    {"adaptive-001", make_adaptive_001, 0, 0, DS_POLICY_KEYS},
+     DS_POLICY_KEYS, DS_POLICY_CAPACITY_MIN, DS_POLICY_CAPACITY_MAX},
+    {"adaptive-001", make_adaptive_001, 0, 0, DS_POLICY_KEYS, DS_POLICY_CAPACITY_MIN,
+     DS_POLICY_CAPACITY_MAX},
     {"opt", make_opt},
 };
 
@@ -56,9 +57,23 @@ void check_objects(const PolicyKind &kind, const Trace &trace) {
                        false});
 }
 
+// It may be one that nobody has named: it is among the policies that are usual.
+void check_capacity(const PolicyKind &kind, uint32_t capacity) {
+    if (capacity < kind.least_entries || capacity > kind.most_entries)
+        throw wrong("Policy " + std::string(kind.name) + " cannot have " +
+                        std::to_string(capacity) + " entries.",
+                    "Use a capacity of " + std::to_string(kind.least_entries) + " to " +
+                        std::to_string(kind.most_entries) +
+                        ", or name other policies with --policy.");
+}
+
 struct Named {
     const PolicyKind &kind;
     uint32_t number;
+
+    bool operator==(const Named &other) const {
+        return &kind == &other.kind && number == other.number;
+    }
 };
 
 Named named(std::string_view name) {
@@ -94,10 +109,21 @@ void check_objects(std::string_view name, const Trace &trace) {
     check_objects(named(name).kind, trace);
 }
 
+void check_each_once(std::span<const std::string> names) {
+    for (size_t i = 0; i < names.size(); i++)
+        for (size_t before = 0; before < i; before++)
+            if (named(names[before]) == named(names[i]))
+                throw wrong(names[before] == names[i] ? "Policy '" + names[i] + "' is named twice."
+                                                      : "Policies '" + names[before] + "' and '" +
+                                                            names[i] + "' are the same.",
+                            "Name it once.");
+}
+
 std::unique_ptr<Policy> make_policy(std::string_view name, uint32_t capacity, const Trace &trace) {
     if (capacity == 0)
         throw wrong("A cache of 0 entries has no policy.", "Use a capacity of 1 or more.");
     auto [kind, number] = named(name);
+    check_capacity(kind, capacity);
     check_objects(kind, trace);
     return kind.make(capacity, number, trace);
 }

@@ -27,6 +27,8 @@ struct PolicyKind {
     uint32_t number = 0;                 ///< default of the number that may stand behind the name
     uint32_t most = 0;                   ///< of it, from 1; 0: none may
     uint32_t most_objects = UINT32_MAX;  ///< of a trace
+    uint32_t least_entries = 1;          ///< of the cache
+    uint32_t most_entries = UINT32_MAX;
 };
 
 /// All of them. The last one is OPT, which knows the future.
@@ -34,7 +36,7 @@ std::span<const PolicyKind> policies();
 
 /// A policy for one pass over a trace. Its name may have a number behind it: w-tinylfu:1 has a
 /// window of 1 %, literal-001:2 has PROMOTE_TO_L1_THRESHOLD = 2. Throws Failure (EINVAL) for a name
-/// that there is not, and a capacity of 0; EBADMSG for a trace of too many objects.
+/// that there is not, and a capacity that it cannot have; EBADMSG for a trace of too many objects.
 std::unique_ptr<Policy> make_policy(std::string_view name, uint32_t capacity, const Trace &trace);
 
 /// Of a policy by its name, as in make_policy().
@@ -42,6 +44,9 @@ ObjectLimit object_limit(std::string_view name);
 
 /// Throws, as make_policy(), for a trace of too many objects, but needs no room for them.
 void check_objects(std::string_view name, const Trace &trace);
+
+/// Throws Failure (EINVAL) if two names, as in make_policy(), are of the same policy.
+void check_each_once(std::span<const std::string> names);
 
 /// How many of the trace's accesses hit in an empty cache.
 uint64_t hits(Policy &policy, const Trace &trace);

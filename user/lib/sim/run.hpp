@@ -42,6 +42,8 @@ struct RunOptions {
     /// With PREFETCH_BATCH_THRESHOLD, misses are fetched together; EXPAND_* are of the mailbox.
     std::map<std::string, uint64_t, std::less<>> parameters;
 
+    bool operator==(const RunOptions &) const = default;
+
     /// A parameter. Throws Failure (EINVAL) for one that there is not, or a value that it cannot
     /// have.
     void set(std::string_view name, uint64_t value);

@@ -32,6 +32,8 @@ struct TierTimes {
     Latencies latencies;
     double cxl_bytes_per_ns = ds::sim::cxl_bytes_per_ns;
     double pcie_bytes_per_ns = ds::sim::pcie_bytes_per_ns;
+
+    bool operator==(const TierTimes &) const = default;
 };
 
 /// Each call is later in virtual time than the one before, or at the same time; all return when it

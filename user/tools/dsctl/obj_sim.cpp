@@ -56,7 +56,8 @@ std::vector<Param> with_run(std::vector<Param> params, bool lists) {
     const std::vector<Param> run = {
         {.name = "--policy",
          .value = lists ? "LIST" : "POLICY",
-         .help = "of L1: the module's default, or literal-001 or adaptive-001 of document 001",
+         .help = "of L1: the module's default, also called ds, or literal-001 or adaptive-001 of "
+                 "document 001",
          .fallback = "default",
          .choices = "default|literal-001|adaptive-001"},
         {.name = "--mode",
@@ -181,8 +182,9 @@ const Object sim{
                       .fallback = "512,2048,8192,32768"},
                      {.name = "--policy",
                       .value = "LIST",
-                      .help = "policies, also literal-001, adaptive-001, w-tinylfu:N with a window "
-                              "of N percent, literal-001:N with a threshold of N uses",
+                      .help = "policies, each once, also literal-001, adaptive-001, w-tinylfu:N "
+                              "with a window of N percent, literal-001:N with a threshold of N "
+                              "uses; ds is also called default",
                       .fallback = "lru,fifo,clock,sieve,s3-fifo,2q,arc,lirs,w-tinylfu,lfu,ds,opt"},
                      {.name = "--threads",
                       .value = "N",

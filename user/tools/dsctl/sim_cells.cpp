@@ -129,12 +129,13 @@ RunOptions common_of(const Call &call) {
     return options;
 }
 
-// Each cell with each value; of those for which it has a use.
+// Each cell with each value of an option or a parameter; of those for which it has a use. A value
+// twice, however it is written, would be a run twice.
 using Setter = std::function<void(RunOptions &options, const std::string &text)>;
 using Use = std::function<bool(const RunOptions &options)>;
 
-void multiply(std::vector<RunOptions> &cells, const std::vector<std::string> &values,
-              const Setter &set, const Use &has_use) {
+void multiply(std::vector<RunOptions> &cells, const std::string &name,
+              const std::vector<std::string> &values, const Setter &set, const Use &has_use) {
     constexpr size_t most_cells = 10'000;
     std::vector<RunOptions> next;
 
@@ -149,9 +150,13 @@ void multiply(std::vector<RunOptions> &cells, const std::vector<std::string> &va
             next.push_back(cell);
             continue;
         }
+        auto first = static_cast<ptrdiff_t>(next.size());
         for (const std::string &value : values) {
-            next.push_back(cell);
-            set(next.back(), value);
+            RunOptions made = cell;
+            set(made, value);
+            if (std::find(next.begin() + first, next.end(), made) != next.end())
+                throw usage(name + " names " + value + " twice", "name it once");
+            next.push_back(std::move(made));
         }
     }
     cells = std::move(next);
@@ -191,7 +196,7 @@ void set_parameters(const Call &call, std::vector<RunOptions> &cells) {
         bool wanted = std::ranges::any_of(cells, has_use);
         check_twice(call, name);
         multiply(
-            cells, values_of(values),
+            cells, name, values_of(values),
             [&](RunOptions &o, const std::string &text) {
                 or_error([&] { o.set(name, number_of(name, text)); });
             },
@@ -303,7 +308,7 @@ std::vector<RunOptions> cells_of(const Call &call) {
         throw usage("--rate, --outstanding and --trace-times exclude each other");
     for (const Axis &axis : axes())
         if (!call.text(axis.option).empty() || call.has(axis.option))
-            multiply(cells, list_of(call, axis.option), axis.set,
+            multiply(cells, axis.option, list_of(call, axis.option), axis.set,
                      [](const RunOptions &) { return true; });
     set_parameters(call, cells);
     for (const RunOptions &cell : cells)

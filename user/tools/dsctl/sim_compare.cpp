@@ -117,6 +117,7 @@ Exit sim_compare(Call &call) {
     bool csv = wants_csv(call);
 
     // Not after minutes of reading.
+    or_error([&] { ds::sim::check_each_once(policies); });
     for (const std::string &policy : policies)
         for (uint32_t capacity : capacities)
             or_error([&] { ds::sim::make_policy(policy, capacity, {}); });

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "file.hpp"
+#include "memory.hpp"
 #include "sim.hpp"
 #include "sim/generate.hpp"
 #include "units.hpp"
@@ -87,7 +88,8 @@ Exit sim_trace_make(Call &call) {
                            .scans = static_cast<double>(call.number("--scans")) / 100,
                            .random = call.has("--random"),
                            .writes = static_cast<double>(call.number("--writes")) / 100,
-                           .seed = call.number("--seed")};
+                           .seed = call.number("--seed"),
+                           .memory = memory_at_hand()};
     std::string path = call.text("FILE");
     NewFile file(path);
     ds::sim::Trace trace =
