@@ -148,6 +148,21 @@ def pairs(report, traces, what):
                          [min(cell[at] for cell in cells)], cells[-1][3], ("what is to be reached", 95.0), goal)
 
 
+def l2_beside_lru(report, folder):
+    """What both tiers find, if L1 is as small as can be and moves take no time to speak of."""
+    l1, mixed, others = 16, 756, 946  # entries: of L1, of L2's first page, of each other
+    for name in LARGE + ("scarab-recs.trace.xz",):
+        trace = os.path.join(folder, name)
+        for pages in (2, 4, 16):
+            of_lru, _ = ask("compare", trace, "--capacity", str(l1 + mixed + (pages - 1) * others), "--policy", "lru")
+            answer, command = ask("run", trace, "--l1", str(l1), "--l2", str(pages),
+                                  "--latency", "l1=1,l2=1,l3_read=1,l3_write=1,expand=1")
+            run = answer["run"]
+            report.count(f"hits in L1 and L2, {name.split('.')[0]}, {pages} pages of L2", "%",
+                         [100 * (run["l1_hits"] + run["l2_hits"]) / run["accesses"]], command,
+                         ("LRU of as many entries", 100 * of_lru["cells"][0]["policies"][0]["hit_ratio"]), ">= 0.98")
+
+
 def settles(report, folder):
     """When adaptive-001 changes thresholds, if a loop, a skew and a longer loop take turns."""
     l1, phase = 512, 40  # intervals
@@ -166,7 +181,7 @@ def settles(report, folder):
     late = [place for place in at if place > SETTLED]
     assert len(at) == answer["run"]["threshold_changes"] and len(at) > len(late)    # else nothing adapts
     report.count(f"changes of thresholds later than {SETTLED} intervals after a change of phase, of {len(at)}, 9 phases", "",
-                 [float(len(late))], command, ("one in three phases", 3.0), "<= 1.0")
+                 [float(len(late))], command, ("one", 1.0), "<= 0.0")
 
 
 def curves(report, traces):
@@ -292,6 +307,7 @@ def run(options):
     hit_ratios(report, traces)
     thresholds(report, traces)
     pairs(report, traces, "")
+    l2_beside_lru(report, folder)
     curves(report, traces)
     nic(report, os.path.join(folder, CURVE))
     with tempfile.TemporaryDirectory() as scratch:
