@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The token cache's own policy and document 001's: the code that is in the module.
-#include <cerrno>
-#include <string>
+#include <new>
 #include <vector>
 
 #include "sim/core.hpp"
@@ -10,23 +9,11 @@
 namespace ds::sim {
 namespace {
 
-Failure refused(int rc, uint32_t capacity) {
-    if (rc == -ENOMEM)
-        throw std::bad_alloc();
-    return Failure(
-        {EINVAL,
-         "The policies of the token cache cannot have " + std::to_string(capacity) + " entries.",
-         "For ds, literal-001 and adaptive-001 use a capacity of " +
-             std::to_string(DS_POLICY_CAPACITY_MIN) + " to " +
-             std::to_string(DS_POLICY_CAPACITY_MAX) + ".",
-         false});
-}
-
 class Ds : public Policy {
 public:
     Ds(uint32_t capacity, uint32_t uniques, ds_policy_mode mode) : slots_(uniques, none) {
-        if (int rc = ds_policy_init(&policy_, capacity, mode); rc < 0)
-            throw refused(rc, capacity);
+        if (ds_policy_init(&policy_, capacity, mode) < 0)  // make_policy() has looked at the rest
+            throw std::bad_alloc();
     }
     ~Ds() override { ds_policy_destroy(&policy_); }
     Ds(const Ds &) = delete;
