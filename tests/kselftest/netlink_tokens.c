@@ -8,7 +8,7 @@
 
 #include <ds/token.h>
 
-#define COUNTERS	15	/* of a device */
+#define COUNTERS	16	/* of a device */
 #define TIMES		5
 #define FOREIGN_MOST	262144
 
