@@ -88,22 +88,16 @@ int ds_cache_get(struct ds_cache *c, u32 token, struct ds_token_desc *out)
 {
 	int ret = ds_token_get(&c->table, token, out);
 
-	if (!ret && out->tier == 1)
-		ds_policy_hit(&c->policy, out->slot);
-	else if (!ret && out->tier == 2)
-		ds_l2_hit(&c->table.l2, out->slot);
+	if (!ret)
+		ds_cache_hit(c, out->tier, out->slot);
 	return ret;
 }
 
-/* Who chooses hears of a use. The tier. */
 static inline int used_at(struct ds_cache *c, u64 word)
 {
 	u32 tier = ds_word_tier(word);
 
-	if (tier == 1)
-		ds_policy_hit(&c->policy, ds_word_l1_slot(word));
-	else if (tier == 2)
-		ds_l2_hit(&c->table.l2, ds_word_l2_slot(word));
+	ds_cache_hit(c, tier, ds_word_tier_slot(word));
 	return (int)tier;
 }
 

@@ -83,6 +83,15 @@ static inline bool ds_cache_allows(const struct ds_cache *c, u32 token, u32 tier
 	return !c->allowed || c->allowed(c, token, tier);
 }
 
+/* Who chooses hears of a use in a tier, 1 to 3. Any context, takes no lock. */
+static inline void ds_cache_hit(struct ds_cache *c, u32 tier, u32 slot)
+{
+	if (tier == 1)
+		ds_policy_hit(&c->policy, slot);
+	else if (tier == 2)
+		ds_l2_hit(&c->table.l2, slot);
+}
+
 /**
  * ds_cache_init - begin an empty cache
  * @c: cache

@@ -34,6 +34,13 @@ static inline u64 *ds_token_home_of(const struct ds_token_table *t, u32 token)
 			     ds_token_words((u8)ds_token_type_of(token)));
 }
 
+/* Where it was found. */
+static inline void ds_token_found(struct ds_token_desc *d, u64 word)
+{
+	d->tier = (u8)ds_word_tier(word);
+	d->slot = d->tier == 3 ? 0 : ds_word_tier_slot(word);
+}
+
 /**
  * ds_token_begin - begin a use
  * @place: the token's word

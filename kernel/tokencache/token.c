@@ -292,13 +292,6 @@ int ds_token_begin(u64 *place, u32 token, u64 *word)
 	return 0;
 }
 
-static void found_at(struct ds_token_desc *d, u64 word)
-{
-	d->tier = ds_word_tier(word);
-	d->slot = d->tier == 1 ? ds_word_l1_slot(word) :
-		  d->tier == 2 ? ds_word_l2_slot(word) : 0;
-}
-
 int ds_token_get_pack(struct ds_token_table *t, u32 token, u64 *word, struct ds_token_pack *p)
 {
 	u64 *place = ds_token_word(t, token);
@@ -332,7 +325,7 @@ int ds_token_get(struct ds_token_table *t, u32 token, struct ds_token_desc *out)
 	if (ret)
 		ds_token_put(t, token);
 	else
-		found_at(out, word);
+		ds_token_found(out, word);
 	return ret;
 }
 

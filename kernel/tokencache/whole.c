@@ -81,17 +81,6 @@ void ds_whole_init(struct ds_whole *w, struct ds_fetch *fetch)
 	}
 }
 
-/* Where it was found; and as with ds_cache_get(), who chooses hears of it. */
-static void found_at(struct ds_cache *c, u64 word, struct ds_token_desc *out)
-{
-	out->tier = (u8)ds_word_tier(word);
-	out->slot = out->tier == 3 ? 0 : ds_word_tier_slot(word);
-	if (out->tier == 1)
-		ds_policy_hit(&c->policy, out->slot);
-	else if (out->tier == 2)
-		ds_l2_hit(&c->table.l2, out->slot);
-}
-
 int ds_whole_get(struct ds_whole *w, u32 token, struct ds_token_desc *out)
 {
 	const struct ds_token_desc *whole = NULL;
@@ -115,7 +104,8 @@ int ds_whole_get(struct ds_whole *w, u32 token, struct ds_token_desc *out)
 		ds_token_put(&c->table, token);
 		return ret;
 	}
-	found_at(c, word, out);
+	ds_token_found(out, word);
+	ds_cache_hit(c, out->tier, out->slot);
 	return at_home;
 }
 

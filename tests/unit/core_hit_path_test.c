@@ -13,13 +13,11 @@ static u64 locks;
 #include "core_tier.h"
 #include "tokencache/read.c"
 
-/* Names that two of the sources have. */
+/* A name that two of the sources have. */
 #define slot_left	change_slot_left
 #include "tokencache/change.c"
 #undef slot_left
-#define found_at	whole_found_at
 #include "tokencache/whole.c"
-#undef found_at
 #include "tokencache/inline.c"
 
 enum { ROUNDS = 100 };

@@ -6,8 +6,6 @@
 #include "core_weak.h"
 
 #include "tokencache/walk.h"
-/* token.c has one of this name. */
-#define found_at whole_found_at
 #include "tokencache/whole.c"
 
 /* Hits count for nobody, and whole descriptions come by themselves. */
