@@ -54,6 +54,7 @@
 #include "ghost.h"
 #include "policy_001.h"
 #include "recency.h"
+#include "sample.h"
 #include "shadow.h"
 
 #define DS_POLICY_NONE		0xffffffffu
@@ -320,7 +321,7 @@ u32 ds_policy_forgotten(struct ds_policy *p);
 
 static inline bool ds_policy_is_sampled(const struct ds_policy *p, u64 hash)
 {
-	return (u32)(hash * 0x9e3779b97f4a7c15ull >> 32) < p->sampled;
+	return ds_sample_has(p->sampled, hash);
 }
 
 #endif /* DS_TOKENCACHE_POLICY_H */

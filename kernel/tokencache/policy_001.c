@@ -198,16 +198,6 @@ int ds_policy_set_params(struct ds_policy *p, const struct ds_policy_params *par
 
 /* ---- replacement ---- */
 
-static u32 ds_policy_random_below(struct ds_policy_001 *b, u32 limit)
-{
-	u32 *x = &b->random;
-
-	*x ^= *x << 13;
-	*x ^= *x >> 17;
-	*x ^= *x << 5;
-	return (u32)((u64)*x * limit >> 32);
-}
-
 static inline u32 ds_policy_idle_time(const struct ds_policy *p, u32 slot)
 {
 	return (p->base->now - READ_ONCE(p->slots[slot].link)) & DS_POLICY_TIME;
@@ -253,7 +243,7 @@ static u32 ds_policy_001_victim(struct ds_policy *p)
 	u32 candidates[DS_POLICY_CANDIDATES], count = 0, tries, slot;
 
 	for (tries = 0; tries < 4 * DS_POLICY_CANDIDATES && count < DS_POLICY_CANDIDATES; tries++) {
-		slot = ds_policy_random_below(p->base, p->capacity);
+		slot = ds_random_below(&p->base->random, p->capacity);
 		if (!(p->slots[slot].key_high & DS_SLOT_PINNED))
 			candidates[count++] = slot;
 	}
@@ -271,7 +261,7 @@ u32 ds_policy_001_heat(struct ds_policy *p, u64 hash)
 		return ds_sketch_count(&b->sketch, hash);
 	}
 	if (every > 1)
-		b->unsampled = ds_policy_random_below(b, 2 * every - 1);
+		b->unsampled = ds_random_below(&b->random, 2 * every - 1);
 	return ds_sketch_add(&b->sketch, hash, every);
 }
 

@@ -86,14 +86,6 @@ u64 ds_trials_bytes(const struct ds_trials *t)
 
 /* ---- a use ---- */
 
-static u32 ds_trials_random_below(struct ds_trials *t, u32 limit)
-{
-	t->random ^= t->random << 13;
-	t->random ^= t->random >> 17;
-	t->random ^= t->random << 5;
-	return (u32)((u64)t->random * limit >> 32);
-}
-
 static u32 ds_trial_find(const struct ds_trial *m, u16 tag)
 {
 	u32 i;
@@ -131,7 +123,7 @@ static u32 ds_trials_victim(struct ds_trials *t, const struct ds_trial *m, u32 a
 
 	for (rank = 0; rank < count && m->heats; rank++) {
 		from = rank * m->count / count;
-		at = from + ds_trials_random_below(t, (rank + 1) * m->count / count - from);
+		at = from + ds_random_below(&t->random, (rank + 1) * m->count / count - from);
 		score = m->heats[at] + (u64)alpha * rank;
 		if (score >= least)
 			continue;
@@ -271,7 +263,7 @@ void ds_trials_tick(struct ds_trials *t, u32 passed, u32 idle)
 		ds_trial_mark(&t->trials[i], marks);
 		unused = t->trials[i].unused[DS_TRIAL_MARKS - 1];
 		if (unused && t->due < t->sampled)
-			ds_trial_remove(&t->trials[i], ds_trials_random_below(t, unused));
+			ds_trial_remove(&t->trials[i], ds_random_below(&t->random, unused));
 	}
 }
 

@@ -46,7 +46,7 @@
 #ifndef DS_TOKENCACHE_TRIAL_H
 #define DS_TOKENCACHE_TRIAL_H
 
-#include "../shim.h"
+#include "sample.h"
 
 #define DS_TRIALS	13u
 #define DS_TRIAL_MAX	216u	/* entries for which a miniature has memory */
@@ -176,7 +176,7 @@ void ds_trials_destroy(struct ds_trials *t);
 /* Is a key in the sample, by its hash? */
 static inline bool ds_trials_want(const struct ds_trials *t, u64 hash)
 {
-	return (u32)(hash * 0x9e3779b97f4a7c15ull >> 32) < t->sampled;
+	return ds_sample_has(t->sampled, hash);
 }
 
 /**

@@ -246,7 +246,7 @@ static void next_candidates(u32 *candidates)
 	u32 i, before = policy.base->random;
 
 	for (i = 0; i < DS_POLICY_CANDIDATES; i++)
-		candidates[i] = ds_policy_random_below(policy.base, policy.capacity);
+		candidates[i] = ds_random_below(&policy.base->random, policy.capacity);
 	policy.base->random = before;
 }
 
