@@ -70,16 +70,10 @@ static inline u64 ds_word_make(u32 gen, enum ds_token_state state, u32 type)
 	       (u64)type << DS_WORD_TYPE_OFF;
 }
 
-/* Where one on its way still is. */
-static inline u32 ds_word_from(u64 word)
-{
-	return ds_word_slot(word);
-}
-
-/* Where the token can be read: 1 to 3. */
+/* Where the token can be read: 1 to 3. The slot of one on its way says where it still is. */
 static inline u32 ds_word_tier(u64 word)
 {
-	u32 from = ds_word_from(word);
+	u32 from = ds_word_slot(word);
 
 	if (!ds_word_is_moving(word))
 		return ds_word_state(word);
@@ -89,7 +83,7 @@ static inline u32 ds_word_tier(u64 word)
 /* The slot of L1 in which a token can be read whose tier is 1. */
 static inline u32 ds_word_l1_slot(u64 word)
 {
-	return ds_word_is_moving(word) ? ds_word_from(word) - DS_FROM_L1 : ds_word_slot(word);
+	return ds_word_is_moving(word) ? ds_word_slot(word) - DS_FROM_L1 : ds_word_slot(word);
 }
 
 /* The slot of L2 in which a token can be read whose tier is 2. */
