@@ -41,7 +41,7 @@
 #endif
 
 /* A parameter and its range; the module is not loaded with a value outside. */
-struct ds_param {
+struct ds_uint_param {
 	unsigned int	*value;
 	unsigned int	min;
 	unsigned int	max;
@@ -49,7 +49,7 @@ struct ds_param {
 
 static int ds_param_set(const char *text, const struct kernel_param *kp)
 {
-	const struct ds_param *param = kp->arg;
+	const struct ds_uint_param *param = kp->arg;
 	unsigned int value;
 
 	if (!text || kstrtouint(text, 0, &value) || value < param->min || value > param->max) {
@@ -63,7 +63,7 @@ static int ds_param_set(const char *text, const struct kernel_param *kp)
 
 static int ds_param_get(char *text, const struct kernel_param *kp)
 {
-	const struct ds_param *param = kp->arg;
+	const struct ds_uint_param *param = kp->arg;
 
 	return sysfs_emit(text, "%u\n", *param->value);
 }
@@ -74,63 +74,63 @@ static const struct kernel_param_ops ds_param_ops = {
 };
 
 unsigned int ds_port = DS_WIRE_PORT;
-static struct ds_param ds_param_port = { &ds_port, 1024, 65535 };
+static struct ds_uint_param ds_param_port = { &ds_port, 1024, 65535 };
 module_param_cb(port, &ds_param_ops, &ds_param_port, 0444);
 __MODULE_PARM_TYPE(port, "uint");
 MODULE_PARM_DESC(port,
 		 "Port on which peers connect, 1024 to 65535 (default 18527)");
 
 unsigned int ds_qp_mul_factor = 2;
-static struct ds_param ds_param_qp_mul_factor = { &ds_qp_mul_factor, 1, DS_MAX_LANES };
+static struct ds_uint_param ds_param_qp_mul_factor = { &ds_qp_mul_factor, 1, DS_MAX_LANES };
 module_param_cb(qp_mul_factor, &ds_param_ops, &ds_param_qp_mul_factor, 0444);
 __MODULE_PARM_TYPE(qp_mul_factor, "uint");
 MODULE_PARM_DESC(qp_mul_factor,
 		 "Bulk queue pairs for each pair of NICs, 1 to 32 (default 2)");
 
 unsigned int ds_heartbeat_ms = 1000;
-static struct ds_param ds_param_heartbeat_ms = { &ds_heartbeat_ms, 100, 10000 };
+static struct ds_uint_param ds_param_heartbeat_ms = { &ds_heartbeat_ms, 100, 10000 };
 module_param_cb(heartbeat_ms, &ds_param_ops, &ds_param_heartbeat_ms, 0444);
 __MODULE_PARM_TYPE(heartbeat_ms, "uint");
 MODULE_PARM_DESC(heartbeat_ms,
 		 "Milliseconds between heartbeats, 100 to 10000; a peer is gone after five (default 1000)");
 
 unsigned int ds_sq_size = 512;
-static struct ds_param ds_param_sq_size = { &ds_sq_size, 64, 4096 };
+static struct ds_uint_param ds_param_sq_size = { &ds_sq_size, 64, 4096 };
 module_param_cb(sq_size, &ds_param_ops, &ds_param_sq_size, 0444);
 __MODULE_PARM_TYPE(sq_size, "uint");
 MODULE_PARM_DESC(sq_size,
 		 "Work requests in a bulk send queue, 64 to 4096 (default 512)");
 
 unsigned int ds_max_buf_mb = 1024;
-static struct ds_param ds_param_max_buf_mb = { &ds_max_buf_mb, 1, UINT_MAX };
+static struct ds_uint_param ds_param_max_buf_mb = { &ds_max_buf_mb, 1, UINT_MAX };
 module_param_cb(max_buf_mb, &ds_param_ops, &ds_param_max_buf_mb, 0444);
 __MODULE_PARM_TYPE(max_buf_mb, "uint");
 MODULE_PARM_DESC(max_buf_mb,
 		 "Most MiB of buffers of one open /dev/ds, at least 1 (default 1024)");
 
 unsigned int ds_max_seg_mb;
-static struct ds_param ds_param_max_seg_mb = { &ds_max_seg_mb, 0, UINT_MAX };
+static struct ds_uint_param ds_param_max_seg_mb = { &ds_max_seg_mb, 0, UINT_MAX };
 module_param_cb(max_seg_mb, &ds_param_ops, &ds_param_max_seg_mb, 0444);
 __MODULE_PARM_TYPE(max_seg_mb, "uint");
 MODULE_PARM_DESC(max_seg_mb,
 		 "Most MiB of segments of this host, 0 for no limit but the memory (default 0)");
 
 unsigned int ds_max_peers = 256;
-static struct ds_param ds_param_max_peers = { &ds_max_peers, 1, 4096 };
+static struct ds_uint_param ds_param_max_peers = { &ds_max_peers, 1, 4096 };
 module_param_cb(max_peers, &ds_param_ops, &ds_param_max_peers, 0444);
 __MODULE_PARM_TYPE(max_peers, "uint");
 MODULE_PARM_DESC(max_peers,
 		 "Most hosts that may be connected to this host, 1 to 4096 (default 256)");
 
 unsigned int ds_token_cache = 1;
-static struct ds_param ds_param_token_cache = { &ds_token_cache, 0, 1 };
+static struct ds_uint_param ds_param_token_cache = { &ds_token_cache, 0, 1 };
 module_param_cb(token_cache, &ds_param_ops, &ds_param_token_cache, 0644);
 __MODULE_PARM_TYPE(token_cache, "uint");
 MODULE_PARM_DESC(token_cache,
 		 "0: operations pass the token cache by, to see what it costs (default 1)");
 
 unsigned int ds_token_l1 = 8192;
-static struct ds_param ds_param_token_l1 = { &ds_token_l1, DS_POLICY_CAPACITY_MIN, DS_L1_MAX };
+static struct ds_uint_param ds_param_token_l1 = { &ds_token_l1, DS_POLICY_CAPACITY_MIN, DS_L1_MAX };
 module_param_cb(token_l1, &ds_param_ops, &ds_param_token_l1, 0444);
 __MODULE_PARM_TYPE(token_l1, "uint");
 MODULE_PARM_DESC(token_l1,
@@ -177,7 +177,7 @@ const char *ds_token_policy_name(void)
 }
 
 unsigned int ds_token_l2 = 4;
-static struct ds_param ds_param_token_l2 = { &ds_token_l2, 0, 32 };
+static struct ds_uint_param ds_param_token_l2 = { &ds_token_l2, 0, 32 };
 module_param_cb(token_l2, &ds_param_ops, &ds_param_token_l2, 0444);
 __MODULE_PARM_TYPE(token_l2, "uint");
 MODULE_PARM_DESC(token_l2,
@@ -209,7 +209,7 @@ MODULE_PARM_DESC(token_l2_node,
 		 "NUMA node of L2; -1 for the one without processors, if there is one (default -1)");
 
 unsigned int ds_max_attaches = 4096;
-static struct ds_param ds_param_max_attaches = { &ds_max_attaches, 1, 65536 };
+static struct ds_uint_param ds_param_max_attaches = { &ds_max_attaches, 1, 65536 };
 module_param_cb(max_attaches, &ds_param_ops, &ds_param_max_attaches, 0444);
 __MODULE_PARM_TYPE(max_attaches, "uint");
 MODULE_PARM_DESC(max_attaches,
