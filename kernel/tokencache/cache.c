@@ -84,15 +84,6 @@ u32 ds_cache_destroy(struct ds_cache *c)
 	return ds_token_table_destroy(&c->table);
 }
 
-int ds_cache_get(struct ds_cache *c, u32 token, struct ds_token_desc *out)
-{
-	int ret = ds_token_get(&c->table, token, out);
-
-	if (!ret)
-		ds_cache_hit(c, out->tier, out->slot);
-	return ret;
-}
-
 static inline int used_at(struct ds_cache *c, u64 word)
 {
 	u32 tier = ds_word_tier(word);

@@ -118,18 +118,6 @@ int ds_cache_init(struct ds_cache *c, u32 limit, u32 capacity, u32 mode, u32 l2_
 u32 ds_cache_destroy(struct ds_cache *c);
 
 /**
- * ds_cache_get - begin a use, as ds_token_get()
- * @c: cache
- * @token: any number
- * @out: copy of the descriptor; its @tier is 1 for a hit
- *
- * Any context, takes no lock.
- *
- * Return: as ds_token_get().
- */
-int ds_cache_get(struct ds_cache *c, u32 token, struct ds_token_desc *out);
-
-/**
  * ds_cache_look - what a token says, without a use
  * @c: cache
  * @token: any number; of an object that the caller keeps

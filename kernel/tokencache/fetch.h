@@ -3,7 +3,7 @@
  * DS: a token cache whose misses are fetched in batches, and whose wide tokens are asked for
  * through the mailbox.
  *
- *	ds_cache_get()		not in L1:
+ *	ds_cache_look()		finds the token, but not in L1:
  *	ds_fetch_miss()		  waits in the batch		(batch.h)
  *	ds_cache_look()		says that the token is wide:
  *	ds_fetch_whole()	  waits in the mailbox		(expand.h)

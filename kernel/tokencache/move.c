@@ -288,15 +288,3 @@ int ds_move_end(struct ds_token_table *t, struct ds_move *m, u32 *again)
 	tell_moved(t, m, from, ret ? from : m->to, ret ? 0 : carried(m));
 	return ret;
 }
-
-int ds_move(struct ds_token_table *t, u32 token, u32 to, u32 slot)
-{
-	struct ds_move m;
-	u32 again = 0;
-	int ret;
-
-	ret = ds_move_begin(t, &m, token, to, slot);
-	if (ret)
-		return ret;
-	return ds_move_end(t, &m, &again);
-}

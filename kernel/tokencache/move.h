@@ -104,15 +104,4 @@ void ds_move_abort(struct ds_token_table *t, struct ds_move *m);
  */
 int ds_move_end(struct ds_token_table *t, struct ds_move *m, u32 *again);
 
-/**
- * ds_move - all of it at once
- * @t: table
- * @token: any number
- * @to: tier
- * @slot: of it
- *
- * Return: 0, or an error of those above, after which @slot is the caller's.
- */
-int ds_move(struct ds_token_table *t, u32 token, u32 to, u32 slot);
-
 #endif /* DS_TOKENCACHE_MOVE_H */

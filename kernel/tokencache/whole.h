@@ -73,7 +73,7 @@ struct ds_whole {
 void ds_whole_init(struct ds_whole *w, struct ds_fetch *fetch);
 
 /**
- * ds_whole_get - begin a use, as ds_cache_get()
+ * ds_whole_get - begin a use, as ds_token_get(), of which who chooses hears
  * @w: buffers
  * @token: any number
  * @out: copy of the descriptor
@@ -81,7 +81,7 @@ void ds_whole_init(struct ds_whole *w, struct ds_fetch *fetch);
  * Any context, takes no lock.
  *
  * Return: 0; 1: likewise, but what it says was read at home, ds_whole_ask() may be called;
- * else as ds_cache_get().
+ * else as ds_token_get().
  */
 int ds_whole_get(struct ds_whole *w, u32 token, struct ds_token_desc *out);
 

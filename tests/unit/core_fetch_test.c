@@ -6,6 +6,7 @@
 #include "core_test.h"
 #include "tokencache/fetch.h"
 #include "tokencache/inline.h"
+#include "core_cache.h"
 
 enum { CAPACITY = 64, TOKENS = 2048, DOMAINS = 3 };
 
@@ -137,7 +138,7 @@ static u32 use(u32 i)
 {
 	struct ds_token_desc d;
 
-	assert_int_equal(ds_cache_get(&cache, tokens[i], &d), 0);
+	assert_int_equal(cache_get(&cache, tokens[i], &d), 0);
 	assert_int_equal(d.qp.number, i + 1);
 	assert_int_equal(d.qp.pd, is_wide(i) ? 1 << 21 : 1);
 	assert_int_equal(d.qp.posted, posted[i]);

@@ -201,7 +201,6 @@ static void no_tokens(void **state)
 		int error = numbers[n] == old ? -ESTALE : -EBADF;
 
 		assert_int_equal(ds_cache_look(&cache, numbers[n], &p), error);
-		assert_int_equal(ds_cache_get(&cache, numbers[n], &d), error);
 		assert_int_equal(ds_whole_get(&buffers, numbers[n], &d), error);
 	}
 	assert_int_equal(locks, before);

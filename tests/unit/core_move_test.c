@@ -7,8 +7,8 @@
 #include <cmocka.h>
 
 #include "tokencache/inline.h"
-#include "tokencache/move.h"
 #include "tokencache/table.h"
+#include "core_move.h"
 
 enum { SLOTS = 4 };
 
@@ -122,12 +122,12 @@ static void carry(u32 token, u32 to, u32 slot)
 	if (ds_word_tier(word) == to && (to == 3 || ds_word_slot(word) == slot))
 		return;
 	if (ds_word_tier(word) == to)
-		assert_int_equal(ds_move(&table, token, 3, 0), 0);
+		assert_int_equal(move_now(&table, token, 3, 0), 0);
 	word = word_of(token);
 	assert_true(ds_token_peek(&table, token, word, &p));
 	if (to == 2)
 		ds_l2_renew(&table.l2, slot, p.fixed);
-	assert_int_equal(ds_move(&table, token, to, slot), 0);
+	assert_int_equal(move_now(&table, token, to, slot), 0);
 }
 
 /* Begin to carry it there. */
@@ -156,20 +156,20 @@ static void bad_moves(void **state)
 	struct ds_move m;
 
 	(void)state;
-	assert_int_equal(ds_move(&table, token + 1, 1, 0), -EBADF);
+	assert_int_equal(move_now(&table, token + 1, 1, 0), -EBADF);
 	assert_int_equal(ds_move_begin(&table, &m, token + DS_TOKEN_PAGE, 1, 0), -EBADF);
-	assert_int_equal(ds_move(&table, token, 3, 0), -EEXIST);
+	assert_int_equal(move_now(&table, token, 3, 0), -EEXIST);
 	assert_int_equal(ds_move_begin(&table, &m, token, 1, 0), 0);
-	assert_int_equal(ds_move(&table, token, 1, 1), -EBUSY);
-	assert_int_equal(ds_move(&table, token, 3, 0), -EBUSY);
+	assert_int_equal(move_now(&table, token, 1, 1), -EBUSY);
+	assert_int_equal(move_now(&table, token, 3, 0), -EBUSY);
 	ds_move_abort(&table, &m);
 	assert_int_equal(ds_word_state(word_of(token)), DS_TOKEN_L3);
 	assert_int_equal(ds_word_uses(word_of(token)), 0);
 	*ds_token_word(&table, token) |= DS_WORD_PINNED;
-	assert_int_equal(ds_move(&table, token, 1, 0), -EPERM);
+	assert_int_equal(move_now(&table, token, 1, 0), -EPERM);
 	*ds_token_word(&table, token) &= ~DS_WORD_PINNED;
 	assert_int_equal(ds_token_revoke(&table, token, &waiter), 0);
-	assert_int_equal(ds_move(&table, token, 1, 0), -ESTALE);
+	assert_int_equal(move_now(&table, token, 1, 0), -ESTALE);
 	assert_int_equal(left[1][0], 0);
 }
 
@@ -181,9 +181,9 @@ static void too_many_uses(void **state)
 	(void)state;
 	for (i = 0; i < DS_WORD_USES_MAX - 1; i++)
 		assert_int_equal(ds_token_hold(&table, token), 0);
-	assert_int_equal(ds_move(&table, token, 1, 0), -EOVERFLOW);
+	assert_int_equal(move_now(&table, token, 1, 0), -EOVERFLOW);
 	ds_token_put(&table, token);
-	assert_int_equal(ds_move(&table, token, 1, 0), 0);
+	assert_int_equal(move_now(&table, token, 1, 0), 0);
 	while (--i)
 		ds_token_put(&table, token);
 	assert_int_equal(ds_word_uses(word_of(token)), 0);
@@ -226,7 +226,7 @@ static void there_and_back(void **state)
 		carry(qp, ways[i].from, 0);
 		carry(pd, ways[i].from, 1);
 		carry(mr, ways[i].from, 3);
-		assert_int_equal(ds_move(&table, mr, ways[i].from, 2), -EEXIST);
+		assert_int_equal(move_now(&table, mr, ways[i].from, 2), -EEXIST);
 		carry(qp, ways[i].to, 3);
 		carry(pd, ways[i].to, 0);
 		carry(mr, ways[i].to, 1);
@@ -548,11 +548,11 @@ static void a_slot_refilled(void **state)
 	struct ds_token_pack p;
 
 	(void)state;
-	assert_int_equal(ds_move(&table, a, 1, 0), 0);
+	assert_int_equal(move_now(&table, a, 1, 0), 0);
 	assert_true(ds_l1_read(&table.l1, 0, a, &p));
 	assert_int_equal(p.fixed & 0xffffff, 1);
-	assert_int_equal(ds_move(&table, a, 3, 0), 0);
-	assert_int_equal(ds_move(&table, b, 1, 0), 0);
+	assert_int_equal(move_now(&table, a, 3, 0), 0);
+	assert_int_equal(move_now(&table, b, 1, 0), 0);
 	assert_int_equal(read_token(a).qp.number, 1);
 	assert_int_equal(read_token(b).qp.number, 2);
 	assert_false(ds_l1_read(&table.l1, 0, a, &p));

@@ -14,7 +14,7 @@
 
 #include "tokencache/cache.h"
 #include "tokencache/inline.h"
-#include "tokencache/move.h"
+#include "core_move.h"
 #include "core_steps.h"
 
 enum { SLOTS = 16 };
@@ -80,7 +80,7 @@ static void hints(void **state)
 
 	(void)state;
 	assert_int_equal(ds_l1_find(&table.l1, a, &p), DS_L1_NONE);
-	assert_int_equal(ds_move(&table, a, 1, 5), 0);
+	assert_int_equal(move_now(&table, a, 1, 5), 0);
 	assert_int_equal(ds_l1_find(&table.l1, a, &p), DS_L1_NONE);	/* nobody said so */
 	ds_l1_hint(&table.l1, a, 4);					/* a lie */
 	assert_int_equal(ds_l1_find(&table.l1, a, &p), DS_L1_NONE);
@@ -107,7 +107,7 @@ static void two_in_a_place(void **state)
 			 ds_l1_hints(&table.l1, ds_l1_hash(same[0])))
 			continue;
 		same[n++] = token;
-		assert_int_equal(ds_move(&table, token, 1, n), 0);
+		assert_int_equal(move_now(&table, token, 1, n), 0);
 		ds_l1_hint(&table.l1, token, n);
 		ds_l1_hint(&table.l1, token, n);
 		assert_int_equal(ds_l1_find(&table.l1, token, &p), n);
@@ -146,7 +146,7 @@ static void each_step(void **state)
 	assert_int_equal(find(a), DS_L1_NONE);
 	ds_move_abort(&table, &m);
 	assert_int_equal(find(a), DS_L1_NONE);
-	assert_int_equal(ds_move(&table, a, 1, 3), 0);
+	assert_int_equal(move_now(&table, a, 1, 3), 0);
 	assert_int_equal(find(a), 3);
 
 	/* It stays after all. */
@@ -158,9 +158,9 @@ static void each_step(void **state)
 	assert_int_equal(find(a), 3);
 
 	/* It goes, and another one comes. */
-	assert_int_equal(ds_move(&table, a, 3, 0), 0);
+	assert_int_equal(move_now(&table, a, 3, 0), 0);
 	assert_int_equal(find(a), DS_L1_NONE);
-	assert_int_equal(ds_move(&table, b, 1, 3), 0);
+	assert_int_equal(move_now(&table, b, 1, 3), 0);
 	assert_int_equal(find(a), DS_L1_NONE);
 	assert_int_equal(find(b), 3);
 	/* Who hides a token that is not there any more hides no other. */
@@ -177,7 +177,7 @@ static void revoked(void **state)
 	struct ds_move m;
 
 	(void)state;
-	assert_int_equal(ds_move(&table, a, 1, 0), 0);
+	assert_int_equal(move_now(&table, a, 1, 0), 0);
 	assert_int_equal(ds_token_revoke(&table, a, &waiter), 0);
 	assert_int_equal(find(a), DS_L1_NONE);
 
@@ -190,7 +190,7 @@ static void revoked(void **state)
 	assert_int_equal(find(b), DS_L1_NONE);
 
 	/* On its way from here, and the mover gives up. */
-	assert_int_equal(ds_move(&table, c, 1, 2), 0);
+	assert_int_equal(move_now(&table, c, 1, 2), 0);
 	assert_int_equal(ds_move_begin(&table, &m, c, 3, 0), 0);
 	assert_int_equal(ds_token_hold(&table, c), 0);
 	assert_int_equal(ds_token_revoke(&table, c, &waiter), -EINPROGRESS);
@@ -213,7 +213,7 @@ static void most_are_found(void **state)
 		struct ds_token_desc d = { .type = DS_TOKEN_PD, .pd.number = i };
 
 		assert_int_equal(ds_token_create(&big, &d, &made[i]), 0);
-		assert_int_equal(ds_move(&big, made[i], 1, i), 0);
+		assert_int_equal(move_now(&big, made[i], 1, i), 0);
 		ds_l1_hint(&big.l1, made[i], i);
 	}
 	for (i = 0; i < CAPACITY; i++) {
@@ -276,9 +276,9 @@ static void *carry(void *arg)
 		u32 token = smp_load_acquire(&now);
 
 		for (i = 0; i < 2; i++)
-			ds_move(&table, token, 3, 0);
+			move_now(&table, token, 3, 0);
 		for (i = 0; i < 2; i++)
-			ds_move(&table, token, 1, 7);
+			move_now(&table, token, 1, 7);
 		sched_yield();
 	}
 	return NULL;

@@ -23,6 +23,7 @@
 #include "tokencache/cache.c"
 #include "tokencache/inline.h"
 #include "tokencache/table.h"
+#include "core_cache.h"
 
 /* A token that is written to each time that it was copied. */
 static u32 spoiled;
@@ -135,7 +136,7 @@ static inline u32 get(u32 i)
 {
 	struct ds_token_desc d;
 
-	assert_int_equal(ds_cache_get(&cache, tokens[i], &d), 0);
+	assert_int_equal(cache_get(&cache, tokens[i], &d), 0);
 	assert_int_equal(d.qp.number, i + 1);
 	assert_int_equal(d.qp.posted, posted[i]);
 	ds_token_put(&cache.table, tokens[i]);

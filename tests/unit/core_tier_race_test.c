@@ -18,8 +18,8 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "tokencache/cache.h"
 #include "tokencache/inline.h"
+#include "core_cache.h"
 #include "core_steps.h"
 
 enum { TOKENS = 1200, STABLE = 1000, HOT = 60, CAPACITY = 16, USERS = 2 };
@@ -115,7 +115,7 @@ static void use(struct user *u, u32 i)
 		count(&wrong);
 	if (ret > 0)
 		look_at(u, i, token, &d);
-	ret = ds_cache_get(&cache, token, &d);
+	ret = cache_get(&cache, token, &d);
 	if (ret) {
 		if (ret != -EAGAIN && (ret != -ESTALE || i < STABLE))
 			count(&wrong);

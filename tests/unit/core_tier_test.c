@@ -158,7 +158,7 @@ static void revokers_come_late(void **state)
 	assert_int_equal(cache.moved[1][3], 0);
 	for (i = 0; i < TOKENS; i++) {
 		if (!words[i]) {
-			assert_int_equal(ds_cache_get(&cache, tokens[i], &d), 0);
+			assert_int_equal(cache_get(&cache, tokens[i], &d), 0);
 			assert_int_equal(d.qp.pd, i % 3 ? 1 : i);
 			ds_token_put(&cache.table, tokens[i]);
 			continue;

@@ -34,6 +34,7 @@
 #include "tokencache/read.c"
 #include "tokencache/move.c"
 #include "tokencache/inline.c"
+#include "core_move.h"
 
 enum { SLOTS = 4, L1_SLOT = 1 };
 
@@ -87,14 +88,14 @@ static inline u32 slot_in(u32 tier)
 /* It may be refused, as somebody else has it. */
 static inline void move(u32 token, u32 to)
 {
-	int ret = ds_move(&w->table, token, to, slot_in(to));
+	int ret = move_now(&w->table, token, to, slot_in(to));
 
 	weak_check(!ret || ret == -EAGAIN || ret == -EBUSY || ret == -EEXIST);
 }
 
 static inline void must_move(u32 token, u32 to)
 {
-	weak_check(!ds_move(&w->table, token, to, slot_in(to)));
+	weak_check(!move_now(&w->table, token, to, slot_in(to)));
 }
 
 /* What a token says by now, when nobody has it. */

@@ -17,6 +17,7 @@
 #include "tokencache/policy_adapt.c"
 #include "tokencache/share.c"
 #include "tokencache/cache.c"
+#include "core_cache.h"
 /* core_weak.h has one of this name. */
 #define fixed_of change_fixed_of
 #include "tokencache/change.c"
@@ -150,7 +151,7 @@ static void use_goes(void)
 {
 	struct ds_token_desc d;
 
-	if (ds_cache_get(&all->cache, all->tokens[GOES], &d))
+	if (cache_get(&all->cache, all->tokens[GOES], &d))
 		return;
 	weak_check(all->objects[GOES] && d.qp.number == GOES);
 	ds_token_put(&all->cache.table, all->tokens[GOES]);

@@ -111,7 +111,7 @@ static void find(void)
 
 static void go(void)
 {
-	int ret = ds_move(&w->table, w->token, tier == 1 ? 3 : 1, L1_SLOT);
+	int ret = move_now(&w->table, w->token, tier == 1 ? 3 : 1, L1_SLOT);
 
 	weak_check(!ret || ret == -EAGAIN || ret == -ESTALE);
 }

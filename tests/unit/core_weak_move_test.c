@@ -44,7 +44,7 @@ static void away_and_to_l1(void)
 	int ret;
 
 	move(w->token, 3);
-	ret = ds_move(&w->table, w->token, 1, L1_SLOT + 1);
+	ret = move_now(&w->table, w->token, 1, L1_SLOT + 1);
 	weak_check(!ret || ret == -EAGAIN || ret == -EBUSY || ret == -EEXIST);
 }
 
@@ -283,7 +283,7 @@ static void change_page(void)
 	slot = ds_l2_take(&w->table.l2, p.fixed);
 	weak_check(slot == w->l2_slot);
 	weak_check(!ds_token_create(&w->table, &d, &token));
-	weak_check(!ds_move(&w->table, token, 2, slot));
+	weak_check(!move_now(&w->table, token, 2, slot));
 }
 
 /* Or one of mixed tokens, as there is no other one for them. */
@@ -298,7 +298,7 @@ static void mix_page(void)
 	l2->pages[0].used = DS_L2_MIXED_SLOTS;
 	slot = ds_l2_take(l2, fixed_of(2));
 	weak_check(slot == w->l2_slot && ds_l2_page_of(l2, slot)->mixed);
-	weak_check(!ds_move(&w->table, token, 2, slot));
+	weak_check(!move_now(&w->table, token, 2, slot));
 }
 
 static void look(void)

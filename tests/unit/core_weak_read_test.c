@@ -49,7 +49,7 @@ static void go_and_post(void)
 	must_move(w->token, to);
 	post();
 	if (from < 3)
-		weak_check(!ds_move(&w->table, create(2), from, slot_in(from)));
+		weak_check(!move_now(&w->table, create(2), from, slot_in(from)));
 }
 
 static void check_pack(const struct ds_token_pack *p, u64 posted)

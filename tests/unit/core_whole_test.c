@@ -181,7 +181,6 @@ static void was_not_used(const struct ds_token_desc *d)
 		cache.policy.slots[d->slot].heat = 0;
 }
 
-/* As with ds_cache_get(). */
 static void who_chooses_hears_of_it(void **state)
 {
 	struct ds_token_desc d, same;
@@ -196,7 +195,7 @@ static void who_chooses_hears_of_it(void **state)
 		u32 token = tokens[(const u32[]){ 1, 2, 8, 3 }[i]];
 
 		tier = (const u32[]){ 2, 1, 1, 3 }[i];
-		assert_int_equal(ds_cache_get(&cache, token, &same), 0);
+		assert_int_equal(ds_token_get(&cache.table, token, &same), 0);
 		was_not_used(&same);
 		assert_true(ds_whole_get(&buffers, token, &d) >= 0);
 		assert_true(was_used(&d));
@@ -296,7 +295,7 @@ static void unreadable(void **state)
 	was = *home;
 	*home = 0;
 	assert_int_equal(ds_whole_get(&buffers, tokens[0], &d), -EPROTO);
-	assert_int_equal(ds_cache_get(&cache, tokens[0], &d), -EPROTO);
+	assert_int_equal(ds_token_get(&cache.table, tokens[0], &d), -EPROTO);
 	assert_int_equal(ds_token_find(&cache.table, tokens[0], &word), 0);
 	assert_int_equal(ds_word_uses(word), 0);
 	*home = was;
