@@ -16,6 +16,10 @@
 #include <rdma/rdma_cm.h>
 #include "token_qp.h"
 
+/* rdma_cm gives the same to a queue pair that serves READs. */
+#define DS_QP_ACCESS		(IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE | \
+				 IB_ACCESS_REMOTE_ATOMIC)
+
 struct ds_chain;
 struct ds_device;
 struct ds_token_device;
