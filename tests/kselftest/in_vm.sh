@@ -52,7 +52,7 @@ keeps_memory() {
 }
 
 # These want a host that was not set up.
-for program in directory netlink_abi netlink_objects netlink_files netlink_race netlink_tokens failpoints rdm_netlink rdm_wire1 rdm_wire2 rdm_storage; do
+for program in directory netlink_abi netlink_objects netlink_files netlink_race netlink_tokens netlink_params failpoints rdm_netlink rdm_wire1 rdm_wire2 rdm_storage; do
 	run "./$program"
 done
 
@@ -63,6 +63,7 @@ if ! set_up >/run/set_up 2>&1; then
 fi
 # Now the host has queue pairs that are used.
 run ./netlink_tokens
+run ./netlink_params
 export DS_TEST_SPACE=1 DS_TEST_SPACE_OF_TWO=2 DS_TEST_DOMAIN=1 DS_TEST_PEER=2 DS_TEST_REMOTE="on 2 env DS_TEST_SLOW=${DS_TEST_SLOW:-1} $PWD"
 
 programs="ioctl_abi handles buffers segments ring events submit execute patience clients ports"
@@ -85,7 +86,7 @@ keeps_memory 2 2
 # Last, as it unloads the module, which has a peer and a space by now.
 run ./parameters.sh /ds/ds.ko
 for policy in literal-001 adaptive-001 default; do
-	rmmod ds && insmod /ds/ds.ko token_policy=$policy && run ./netlink_tokens || failed=1
+	rmmod ds && insmod /ds/ds.ko token_policy=$policy && run ./netlink_tokens && run ./netlink_params || failed=1
 done
 rmmod ds && set_up_small >/run/set_up 2>&1 && run ./token_pin && rmmod ds || failed=1
 sed 's/^/# /' /run/set_up
