@@ -562,13 +562,18 @@ static const struct genl_small_ops ds_ops[] = {
 	DS_DUMP(RDM_PEER_GET),
 	DS_CHANGE(RDM_SELFTEST),
 	DS_DUMP(TOKEN_GET),
-	DS_DUMP(TOKEN_STAT_GET),
 	DS_DUMP(TOKEN_PARAM_GET),
 	DS_CHANGE(TOKEN_SET),
 	DS_CHANGE(TOKEN_IMPORT),
 	DS_CHANGE(TOKEN_FORGET),
 	DS_CHANGE(TOKEN_PIN),
 	DS_CHANGE(TOKEN_UNPIN),
+};
+
+/* Small ones have no end. */
+static const struct genl_ops ds_ops_that_end[] = {
+	{ .cmd = DS_CMD_TOKEN_STAT_GET, .dumpit = ds_netlink_dumpit,
+	  .done = ds_dump_token_stats_done },
 };
 
 static const struct genl_multicast_group ds_groups[] = {
@@ -584,6 +589,8 @@ struct genl_family ds_genl_family __ro_after_init = {
 	.module		= THIS_MODULE,
 	.small_ops	= ds_ops,
 	.n_small_ops	= ARRAY_SIZE(ds_ops),
+	.ops		= ds_ops_that_end,
+	.n_ops		= ARRAY_SIZE(ds_ops_that_end),
 	.mcgrps		= ds_groups,
 	.n_mcgrps	= ARRAY_SIZE(ds_groups),
 };

@@ -35,7 +35,8 @@ int ds_token_pin_cmd(struct genl_info *info);
 /**
  * struct ds_dump - a call of a dump
  * @skb: buffer to fill
- * @cb: state of the dump; args[0] is the number of objects given so far
+ * @cb: state of the dump; args[0] is the number of objects given so far, the others are the
+ *	command's own
  * @get: its command
  * @index: number of the object that the walk has reached
  */
@@ -61,6 +62,7 @@ int ds_dump_rdm_stats(struct ds_dump *dump);
 int ds_dump_tokens(struct ds_dump *dump);
 int ds_dump_token_stats(struct ds_dump *dump);
 int ds_dump_token_params(struct ds_dump *dump);
+int ds_dump_token_stats_done(struct netlink_callback *cb);
 
 /* How often the objects of a GET command have changed. */
 u32 ds_netlink_generation(u8 get);

@@ -263,24 +263,42 @@ static int ds_put_token_stat(struct sk_buff *skb, void *object)
 	return nla_put(skb, DS_A_HISTOGRAM, DS_TOKEN_BUCKETS * sizeof(u64), stat->histogram);
 }
 
-/* What a dump of counters needs: one device's, and how many tokens of each are where. */
+/*
+ * What a dump of counters needs: one device's, and how many tokens of each are where. These are
+ * counted once: it takes a look at each token there is, and anyone may ask, in as many calls as
+ * he likes.
+ */
 struct ds_dump_token_stats {
 	struct ds_dump		*dump;
 	struct ds_token_sums	sums;
 	u32			tokens[DS_TOKEN_DEVICES][DS_TOKEN_TIERS];
 };
 
-static void ds_count_tokens(struct ds_dump_token_stats *stats)
+static struct ds_dump_token_stats *ds_count_tokens(struct netlink_callback *cb)
 {
+	struct ds_dump_token_stats *stats = (void *)cb->args[1];
 	u32 index, end = ds_token_indices_end(&ds_tokens.table), token;
 	u64 word;
 
+	if (stats)
+		return stats;
+	stats = kzalloc(sizeof(*stats), GFP_KERNEL_ACCOUNT);
+	if (!stats)
+		return NULL;
 	for (index = 0; index < end; index++) {
 		cond_resched();
 		token = ds_token_at(&ds_tokens.table, index, &word);
 		if (token)
 			stats->tokens[ds_token_device_of(token)][ds_word_tier(word) - 1]++;
 	}
+	cb->args[1] = (long)stats;
+	return stats;
+}
+
+int ds_dump_token_stats_done(struct netlink_callback *cb)
+{
+	kfree((void *)cb->args[1]);
+	return 0;
 }
 
 static int ds_dump_token_counts(struct ds_dump_token_stats *stats, u32 number)
@@ -362,20 +380,18 @@ static int ds_dump_fetch_stats(struct ds_dump *dump)
 
 int ds_dump_token_stats(struct ds_dump *dump)
 {
-	struct ds_dump_token_stats *stats = kzalloc(sizeof(*stats), GFP_KERNEL);
+	struct ds_dump_token_stats *stats = ds_count_tokens(dump->cb);
 	unsigned int number;
 	int err = 0;
 
 	if (!stats)
 		return -ENOMEM;
 	stats->dump = dump;
-	ds_count_tokens(stats);
 	for (number = 1; number < DS_TOKEN_DEVICES && !err; number++)
 		if (ds_token_device_sums(number, &stats->sums))
 			err = ds_dump_token_counts(stats, number);
 	if (!err)
 		err = ds_dump_fetch_stats(dump);
-	kfree(stats);
 	/*
 	 * The lock is not held meanwhile, for the reason said above. But whoever has changed what
 	 * was given has it, or has said so.

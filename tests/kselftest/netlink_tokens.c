@@ -470,3 +470,24 @@ TEST(counters_of_a_device)
 	EXPECT_EQ(ARRAY_LEN(each), counters.foreign);
 	EXPECT_EQ(0, forget(device));
 }
+
+/* Its counts are made once, at the beginning: they end with it, or with whoever had asked. */
+TEST(a_dump_of_counters_is_left)
+{
+	struct counters counters = { 0 };
+	struct nl_request r;
+	char part[NL_BUFFER];
+	int i, fd;
+
+	find_device();
+	for (i = 0; i < 64; i++) {
+		nl_begin(&r, DS_CMD_TOKEN_STAT_GET, NLM_F_DUMP);
+		fd = nl_open_socket();
+		nl_send(fd, &r);
+		EXPECT(nl_receive(fd, part) > 0);
+		EXPECT_OK(close(fd));
+	}
+	EXPECT_EQ(0, nl_dump(DS_CMD_TOKEN_STAT_GET, count, &counters, NULL));
+	EXPECT_EQ(COUNTERS, counters.values);
+}
+
