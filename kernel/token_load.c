@@ -16,6 +16,9 @@
 #include "token_load.h"
 #include "tokens.h"
 
+/* What comes before is forgotten on the way: no interval need end, and products have room. */
+#define DS_TOKEN_LOAD_NS	(24ull * 3600 * NSEC_PER_SEC)
+
 /**
  * struct ds_token_seen - sums, of which two are compared
  * @ns: time
@@ -96,11 +99,11 @@ static u32 ds_per_mille(u64 part, u64 whole)
 u64 ds_token_load(struct ds_policy_load *load)
 {
 	const struct ds_token_seen *then = &ds_token_then, *now = &ds_token_now;
-	bool restart = ds_token_cpus_changed();
+	bool cpus_changed = ds_token_cpus_changed();
 	u64 uses, l1, ns, whole, idle;
 
 	ds_token_see(&ds_token_now);
-	if (restart)
+	if (cpus_changed || now->ns - then->ns > DS_TOKEN_LOAD_NS)
 		ds_token_load_restart();
 	uses = now->uses - then->uses;
 	l1 = now->l1 - then->l1;
