@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <set>
+#include <utility>
 
 #include "rdma_netlink.hpp"
 #include "token.hpp"
@@ -87,6 +88,28 @@ std::vector<RdmaObject> objects_of(const std::string &device) {
     return std::move(*objects);
 }
 
+struct Stock {
+    std::vector<RdmaObject> all;
+    std::set<Identity> own;
+};
+
+// All objects, and which of them are ds.ko's. It makes and ends some meanwhile, and a number
+// that is free is soon another one's: so until it had the same before and after.
+Stock take_stock(Kernel &kernel, const std::string &device) {
+    constexpr int tries = 16;
+    Stock stock{{}, own_objects(kernel, device)};
+
+    for (int i = 0; i < tries; i++) {
+        stock.all = objects_of(device);
+        auto before = std::exchange(stock.own, own_objects(kernel, device));
+        if (stock.own == before)
+            return stock;
+    }
+    throw Error(Exit::failed, "DS-TOK-006",
+                "the objects that ds.ko has of '" + device + "' change all the time",
+                "try again when its peers stay connected");
+}
+
 Exit forget(Call &call) {
     nl::Message request(DS_CMD_TOKEN_FORGET);
     std::string device = call.text("DEV");
@@ -106,8 +129,7 @@ Exit token_import(Call &call) {
     std::string device = call.text("DEV");
     std::vector<ds_token_object> foreign;
     std::vector<Row> rows;
-    std::vector<RdmaObject> all = objects_of(device);
-    std::set<Identity> own = own_objects(kernel, device);
+    auto [all, own] = take_stock(kernel, device);
 
     for (const RdmaObject &found : all) {
         bool ours = own.contains(identity_of(found.object));
