@@ -11,6 +11,7 @@
 #include <linux/completion.h>
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
+#include <linux/sched.h>
 #include <linux/workqueue.h>
 #include "debug.h"
 #include "params.h"
@@ -84,6 +85,14 @@ static void ds_token_fetched(struct ds_fetch *f, u32 token, u64 since)
 	ds_token_count_fetch(token, since);
 }
 
+/* A page's neighbours are up to 946, and a flush may have 1024 pages. */
+static void ds_token_pause(struct ds_fetch *f)
+{
+	local_bh_enable();
+	cond_resched();
+	local_bh_disable();
+}
+
 int ds_token_fetch_init(struct ds_cache *cache)
 {
 	int ret;
@@ -97,6 +106,7 @@ int ds_token_fetch_init(struct ds_cache *cache)
 		return ret;
 	}
 	ds_token_fetch.moved = ds_token_fetched;
+	ds_token_fetch.pause = ds_token_pause;
 	ds_whole_init(&ds_token_whole, &ds_token_fetch);
 	queue_delayed_work(ds_token_wq, &ds_token_tick_work, DS_TOKEN_TICK);
 	return 0;

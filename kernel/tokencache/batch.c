@@ -473,6 +473,8 @@ u32 ds_batch_flush(struct ds_batch *b, u64 now)
 		size = cluster_size(&b->work[done], count - done);
 		if (flush_page(b, &b->work[done], size))
 			break;
+		if (b->ops->pause)
+			b->ops->pause(b);
 	}
 	put_back(b, done, count, now);
 	return done;

@@ -91,6 +91,7 @@ struct ds_batch;
  *	-ESTALE; any other error is counted as refused
  * @room: NULL, or: producers that were refused may come again. In the context of
  *	ds_batch_flush() or ds_batch_shut()
+ * @pause: NULL, or: a page is done, and the next one may wait a moment
  */
 struct ds_batch_ops {
 	u32 (*page)(struct ds_batch *b, u32 token);
@@ -98,6 +99,7 @@ struct ds_batch_ops {
 	u32 (*neighbours)(struct ds_batch *b, u32 page, u32 token, u32 *tokens, u32 most);
 	int (*install)(struct ds_batch *b, const struct ds_batch_item *item);
 	void (*room)(struct ds_batch *b);
+	void (*pause)(struct ds_batch *b);
 };
 
 /**

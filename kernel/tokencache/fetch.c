@@ -158,11 +158,20 @@ static void batch_used(struct ds_batch *b, u32 token, u32 misses)
 	ds_cache_used(of_batch(b)->cache, token, misses);
 }
 
+static void batch_pause(struct ds_batch *b)
+{
+	struct ds_fetch *f = of_batch(b);
+
+	if (f->pause)
+		f->pause(f);
+}
+
 static const struct ds_batch_ops batch_ops = {
 	.page = batch_page,
 	.fetch = batch_fetch,
 	.neighbours = batch_neighbours,
 	.install = batch_install,
+	.pause = batch_pause,
 };
 
 /* ---- the mailbox's ---- */
@@ -238,6 +247,7 @@ int ds_fetch_init(struct ds_fetch *f, struct ds_cache *cache,
 	f->cache = cache;
 	f->allowed = allowed;
 	f->moved = NULL;
+	f->pause = NULL;
 	return ret;
 }
 

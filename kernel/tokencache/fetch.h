@@ -32,6 +32,8 @@
  * @allowed: as in struct ds_expand_ops
  * @moved: called when a miss has made a token move, which was missed at @since; in the context of
  *	ds_fetch_work() or ds_fetch_miss(). NULL if nobody wants to know
+ * @pause: called after each page of a flush, in the context of ds_fetch_work() and under no lock:
+ *	a flush can be long. NULL if nobody cares
  */
 struct ds_fetch {
 	struct ds_cache *cache;
@@ -39,6 +41,7 @@ struct ds_fetch {
 	struct ds_expand box;
 	int (*allowed)(struct ds_fetch *f, u32 requester, u32 token);
 	void (*moved)(struct ds_fetch *f, u32 token, u64 since);
+	void (*pause)(struct ds_fetch *f);
 };
 
 /**

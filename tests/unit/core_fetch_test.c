@@ -490,6 +490,33 @@ static void revoked_and_shut_while_they_wait(void **state)
 	stop();
 }
 
+static u32 pauses;
+
+/* With a miss: others go on meanwhile. */
+static void pause_and_miss(struct ds_fetch *f)
+{
+	assert_int_equal(++pauses, f->batch.stats.fetches);
+	assert_int_equal(ds_fetch_miss(f, tokens[9], NULL, 0), -EINPROGRESS);
+}
+
+/* Each page, at home and in L2: the host's machine has other things to do. */
+static void pauses_between_pages(void **state)
+{
+	static const u32 missed[] = { 1, 300, 302, 2 };
+	u32 i;
+
+	(void)state;
+	start(2, 0);
+	fetch.pause = pause_and_miss;
+	pauses = 0;
+	assert_int_equal(ds_cache_stage(&cache, tokens[302]), 0);
+	for (i = 0; i < ARRAY_SIZE(missed); i++)
+		assert_int_equal(miss(missed[i], 0), -EINPROGRESS);
+	assert_int_equal(ds_fetch_work(&fetch, 5000, 9), 0);
+	assert_int_equal(pauses, 3);
+	stop();
+}
+
 static void work_says_when(void **state)
 {
 	(void)state;
@@ -594,6 +621,7 @@ int main(void)
 		TEST(staged_into_a_full_l2),
 		TEST(offsets),
 		TEST(revoked_and_shut_while_they_wait),
+		TEST(pauses_between_pages),
 		TEST(work_says_when),
 		TEST(random_uses),
 	};

@@ -23,6 +23,7 @@ const ds_batch_ops Batch::ops = {
     },
     .install = [](ds_batch *b, const ds_batch_item *item) -> int { return of(b).install(*item); },
     .room = nullptr,
+    .pause = nullptr,
 };
 
 Batch &Batch::of(ds_batch *batch) {
