@@ -56,9 +56,9 @@ static u32 ds_policy_raised(const struct ds_trials *trials, u32 threshold, u32 m
 static u32 ds_policy_lowered(const struct ds_trials *trials, u32 threshold, u32 asked)
 {
 	u32 next = max(threshold / 2, 1u);
+	bool soon = trials->steady <= DS_POLICY_AT_ONCE && !ds_trials_is_settled(trials);
 
-	if (ds_trials_in_doubt(trials) ||
-	    (trials->steady > DS_POLICY_AT_ONCE && asked > DS_POLICY_AT_ONCE))
+	if (ds_trials_in_doubt(trials) || (!soon && asked > DS_POLICY_AT_ONCE))
 		return threshold;
 	return ds_trials_is_worse(trials, ds_trials_index(next), 0) ? threshold : next;
 }
