@@ -6,7 +6,7 @@
 
 #define BATCH_MAX	1024u
 #define PREFETCH_MAX	65536u	/* bytes; document 001's L2_PAGE_PREFETCH_SIZE */
-#define BUSY_NS		1000u	/* at least, until DMA that was saturated is tried again */
+#define BUSY_NS		1000u	/* until DMA that was saturated is tried again */
 
 /* 001 fetches 64 KiB, which are 4096 tokens: more than a miss is worth. */
 const struct ds_param ds_batch_params[DS_BATCH_PARAMS] = {
@@ -447,7 +447,7 @@ static void put_back(struct ds_batch *b, u32 done, u32 count, u64 now)
 
 	ds_spin_lock(&b->lock);
 	if (done < count)
-		b->resume_at = now + max(param(b, DS_PREFETCH_TIMER_NS), (u64)BUSY_NS);
+		b->resume_at = now + BUSY_NS;
 	for (; done < count; done++) {
 		if (b->gone)
 			cut(b, b->work[done].slot, &waiters);
