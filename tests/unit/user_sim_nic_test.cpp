@@ -359,6 +359,12 @@ void no_parameter_is_impossible(void **) {
     assert_true(is_unseen(fit, NicPart::contexts) && is_unseen(fit, NicPart::translations));
     assert_true(is_unseen(fit_nic(step), NicPart::one_qp));
     assert_true(fit_nic(curve_of(nic)).unseen.empty());
+    assert_false(fit_nic(curve_of(nic)).one_drop);
+    // One cache, of 100 contexts: it could be that of translations.
+    std::vector<NicPoint> one;
+    for (uint32_t qps = 1; qps < 6000; qps += 1 + qps / 8)
+        one.push_back({qps, std::min(2.0, 0.3 / (0.05 + std::max(0.0, 1 - 100.0 / qps) * 0.58))});
+    assert_true(fit_nic(one).one_drop);
 }
 
 // Rates counted in another unit are of the same NIC.

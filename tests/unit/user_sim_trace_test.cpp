@@ -48,6 +48,7 @@ std::vector<Sample> samples() {
         {Format::integers, "18446744073709551615", {{0}, {UINT64_MAX}}},
         {Format::integers, "0x1F\n31\n*\n", {{0, 0}, {31}}},
         {Format::lis, "5 3 0 0\n4 2 0 1\n", {{0, 1, 2, 3, 0}, {5, 6, 7, 4}}},
+        {Format::lis, "18446744073709551614 2 0 0\n", {{0, 1}, {UINT64_MAX - 1, UINT64_MAX}}},
         {Format::address,
          "l 0x1fffff50 1\ns 0x1fffff7f 1\r\nl 0x1fffff80 6\n",
          {{0, 0, 1}, {0x1fffff50 / 64, 0x1fffff80 / 64}, {read, written, read}}},
@@ -129,7 +130,7 @@ void bad_lines(void **) {
     bad(Format::integers, "1\n*\n", {"*"});
     bad(Format::lis, "1 1 0 0\n2 1 0 0\n",
         {"1", "1 1 0", "1 1 0 0 0", "x 1 0 0", "1 x 0 0", "1 0 0 0", "-1 1 0 0", "1 -1 0 0",
-         "1 1 x 0", "1 1 0 -1", "18446744073709551615 1 0 0", "18446744073709551614 2 0 0",
+         "1 1 x 0", "1 1 0 -1", "18446744073709551615 2 0 0", "18446744073709551614 3 0 0",
          endless});
     bad(Format::address, "l 0x1 1\ns 0x2 1\n",
         {"x 0x1 1", "l 1 1", "l 0x 1", "l 0x1", "l 0xg 1", "l 0x1 1 1", "l 0x1 x",
@@ -171,7 +172,7 @@ void reasons(void **) {
     check("1 1 0 0\nx 1 0 0\n", "has 'x', which is not a number to start at", "lis");
     check("1 1 0 0\n1 x 0 0\n", "has 'x', which is not a count", "lis");
     check("1 1 0 0\n1 1 0 x\n", "has 'x', which is not a number", "lis");
-    check("1 1 0 0\n18446744073709551615 1 0 0\n", "goes on to an object above 2^64 - 2", "lis");
+    check("1 1 0 0\n18446744073709551615 2 0 0\n", "goes on to an object above 2^64 - 1", "lis");
     check("1 99999999999999999999 0 0\n", "99, which is too large", "lis");
     check("l 0x1 1\n\n", "is blank", "address");
     check("1,read\n\n2,reads\n", "Line 3 of ", "csv");

@@ -261,8 +261,8 @@ void decode_lis(Source &source, Builder &builder) {
         for (std::string_view ignored : {word[2], word[3]})
             if (!number(ignored))
                 source.fail_line(no_number(ignored, "a number"));
-        if (*start + *count < *start)
-            source.fail_line("goes on to an object above 2^64 - 2");
+        if (*start + (*count - 1) < *start)
+            source.fail_line("goes on to an object above 2^64 - 1");
         builder.expect(*count);
         for (uint64_t i = 0; i < *count; i++)
             builder.add(*start + i, Operation::read);

@@ -21,6 +21,7 @@ namespace {
 constexpr size_t parameters = nic_parameters;
 constexpr double least_mpps = 1e-6;  // a READ a second
 constexpr double most_mpps = 1e6;    // a READ a picosecond
+constexpr double as_large = 0.9;     // a cache as the other: both drops are one
 
 // ---- Points
 
@@ -297,6 +298,7 @@ NicFit fit_nic(const std::vector<NicPoint> &points, std::atomic<uint64_t> *progr
                .errors = {},
                .unseen = {},
                .stopped = bounds.stopped(is_random ? random.at : in_turn.at),
+               .one_drop = false,
                .mean_error = 0,
                .max_error = 0};
 
@@ -308,6 +310,7 @@ NicFit fit_nic(const std::vector<NicPoint> &points, std::atomic<uint64_t> *progr
     }
     fit.mean_error = mean_error(fit.model, points);
     fit.unseen = unseen_of(fit.model, points);
+    fit.one_drop = fit.model.context.entries > as_large * fit.model.translation.entries;
     return fit;
 }
 

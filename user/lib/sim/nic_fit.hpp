@@ -47,8 +47,9 @@ struct NicFit {
     std::vector<Error> errors;     ///< a point each, by QPs
     std::vector<NicPart> unseen;   ///< on what no point's rate depends: it could be otherwise
     std::vector<NicPart> stopped;  ///< as far as they can go: they would fit better beyond that
-    double mean_error;             ///< of the absolute values of the relative ones
-    double max_error;              ///< likewise
+    bool one_drop;      ///< both caches are too small at once: which one it is, is not known
+    double mean_error;  ///< of the absolute values of the relative ones
+    double max_error;   ///< likewise
 };
 
 /// The curve tells times in proportion to each other and not in ns: with the same rates, all times

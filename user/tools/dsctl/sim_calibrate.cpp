@@ -173,6 +173,10 @@ void warn_of_guesses(Call &call, const NicFit &fit, bool falls) {
         call.out.warn(
             "the rates have not fallen with the most QPs: there is no knee, and the entries of "
             "the caches, of contexts above all, cannot be known");
+    if (falls && fit.one_drop)
+        call.out.warn(
+            "the rates have one drop, and do not tell whether contexts or translations make it: if "
+            "it is contexts, the knee with tokens may be several times further out");
     for (NicPart part : fit.unseen)
         if (falls || part < NicPart::contexts)
             guessed.push_back(part);
