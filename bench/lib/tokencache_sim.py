@@ -163,25 +163,38 @@ def l2_beside_lru(report, folder):
                          ("LRU of as many entries", 100 * of_lru["cells"][0]["policies"][0]["hit_ratio"]), ">= 0.98")
 
 
-def settles(report, folder):
-    """When adaptive-001 changes thresholds, if a loop, a skew and a longer loop take turns."""
-    l1, phase = 512, 40  # intervals
+def turns():
+    """Loads that take turns, by name: of each the key of its nth use."""
+    draw = random.Random(1)
+
+    def steep(first):
+        return first + int(draw.paretovariate(0.8)) % 5000
+
+    def flat(first, objects):
+        return first + int(objects ** draw.random())  # the nth one is used in proportion to 1 / n
+
+    return {
+        "a loop, a skew and a longer loop": (lambda n: n % 700, lambda n: steep(1000), lambda n: 10000 + n % 1500),
+        "a scan, a skew and a skew of others": (lambda n: 10**6 + n, lambda n: flat(0, 20000), lambda n: flat(50000, 8000)),
+    }
+
+
+def settles(report, folder, name, loads, pages):
+    """When adaptive-001 changes thresholds, if loads take turns."""
+    l1, phase, phases = 512, 40, 9  # intervals
     interval = 10 * l1
     path = os.path.join(folder, "turns")
-    draw = random.Random(1)
     with open(path, "w", encoding="ascii") as file:
-        for turn in range(9):
-            for n in range(phase * interval):
-                key = (n % 700, 1000 + int(draw.paretovariate(0.8)) % 5000, 10000 + n % 1500)[turn % 3]
-                file.write(f"{key}\n")
+        for turn in range(phases):
+            file.writelines(f"{loads[turn % len(loads)](n)}\n" for n in range(phase * interval))
     events = os.path.join(folder, "events")
-    answer, command = ask("run", path, "--l1", str(l1), "--l2", "1", "--policy", "adaptive-001", "--rate", "10", "--events", events)
+    answer, command = ask("run", path, "--l1", str(l1), "--l2", str(pages), "--policy", "adaptive-001", "--rate", "10", "--events", events)
     with open(events, encoding="ascii") as file:
-        at = [json.loads(line)["t_ns"] // 100 // interval % phase for line in file if '"threshold"' in line]
-    late = [place for place in at if place > SETTLED]
+        at = [json.loads(line)["t_ns"] // 100 // interval for line in file if '"threshold"' in line]
+    late = [place for place in at if place % phase > SETTLED]
     assert len(at) == answer["run"]["threshold_changes"] and len(at) > len(late)    # else nothing adapts
-    report.count(f"changes of thresholds later than {SETTLED} intervals after a change of phase, of {len(at)}, 9 phases", "",
-                 [float(len(late))], command, ("one", 1.0), "<= 0.0")
+    report.count(f"changes of thresholds later than {SETTLED} intervals after a change of phase, of {len(at)}, {phases} phases: {name}; "
+                 f"pages of L2: {pages}", "", [float(len(late))], command, ("one", 1.0), "<= 0.0")
 
 
 def curves(report, traces):
@@ -314,7 +327,9 @@ def run(options):
         modes(report, made(scratch, one_in_a_hundred_moves))
         batches(report, made(scratch, clustered))
         pairs(report, [generated(scratch, kind, objects, 600000, *options) for kind, objects, *options in MADE], "made ")
-        settles(report, scratch)
+        for name, loads in turns().items():
+            for pages in (1, 4):
+                settles(report, scratch, name, loads, pages)
     with tempfile.TemporaryDirectory() as scratch:
         made_hit_ratios(report, scratch)
     with tempfile.TemporaryDirectory() as scratch:
