@@ -32,6 +32,7 @@ int ds_policy_001_init(struct ds_policy *p, bool adaptive)
 	p->base = b;
 	ds_policy_001_normal(&b->params, p->capacity, adaptive);
 	b->adaptive = adaptive;
+	b->follows = DS_POLICY_FOR_EVER;
 	b->fit = 1;
 	b->random = 1;
 	b->halve_at = ~0ull;
@@ -189,9 +190,9 @@ int ds_policy_set_params(struct ds_policy *p, const struct ds_policy_params *par
 	    params->demote_from_l1_idle_ns >> DS_POLICY_TICK_SHIFT == 0 || !params->aging_interval)
 		return -EINVAL;
 	if (params->promote_to_l1_threshold != p->base->params.promote_to_l1_threshold)
-		ds_trials_forget_doubts(&p->base->l1);
+		ds_policy_adapt_anew(p->base, &p->base->l1);
 	if (params->promote_to_l2_threshold != p->base->params.promote_to_l2_threshold)
-		ds_trials_forget_doubts(&p->base->both);
+		ds_policy_adapt_anew(p->base, &p->base->both);
 	p->base->params = *params;
 	return 0;
 }

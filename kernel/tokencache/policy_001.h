@@ -129,6 +129,9 @@ struct ds_policy_moves {
  * @few: intervals for which few have moved
  * @slower: @waits fades in an interval of 2^this while few move
  * @asked: intervals for which the load has asked for lower thresholds
+ * @step: what it asked for in the last one
+ * @blocking: then moves were waited for
+ * @follows: intervals for which the trials choose thresholds yet
  * @adaptive: adaptive-001
  */
 struct ds_policy_001 {
@@ -152,6 +155,9 @@ struct ds_policy_001 {
 	u32 few;
 	u32 slower;
 	u32 asked;
+	u8 step;
+	bool blocking;
+	u8 follows;
 	bool adaptive;
 };
 

@@ -6,6 +6,7 @@
 #include "policy_adapt.h"
 
 #define DS_POLICY_AT_ONCE	4	/* intervals, in which a lower threshold is tried */
+#define DS_POLICY_FOLLOWS	7	/* intervals, after a change */
 #define DS_POLICY_LESS_L1	10	/* 256ths of the misses or hits that it is to win */
 #define DS_POLICY_RAISE_L1	4	/* a 4th of what L1 loses counts twice */
 #define DS_POLICY_LESS_TRAFFIC	32	/* 256ths of the hits or misses that it may cost */
@@ -53,12 +54,13 @@ static u32 ds_policy_raised(const struct ds_trials *trials, u32 threshold, u32 m
  * It is to cost nothing, and to be tried soon: of thresholds that are as good as each other
  * one will look better some time.
  */
-static u32 ds_policy_lowered(const struct ds_trials *trials, u32 threshold, u32 asked)
+static u32 ds_policy_lowered(const struct ds_policy_001 *b, const struct ds_trials *trials,
+			     u32 threshold)
 {
 	u32 next = max(threshold / 2, 1u);
-	bool soon = trials->steady <= DS_POLICY_AT_ONCE && !ds_trials_is_settled(trials);
+	bool soon = b->follows && trials->steady <= DS_POLICY_AT_ONCE;
 
-	if (ds_trials_in_doubt(trials) || (!soon && asked > DS_POLICY_AT_ONCE))
+	if (ds_trials_in_doubt(trials) || (!soon && b->asked > DS_POLICY_AT_ONCE))
 		return threshold;
 	return ds_trials_is_worse(trials, ds_trials_index(next), 0) ? threshold : next;
 }
@@ -70,17 +72,18 @@ static u32 ds_policy_lowered(const struct ds_trials *trials, u32 threshold, u32 
 static u32 ds_policy_adapted(const struct ds_policy_001 *b, struct ds_trials *trials,
 			     u32 threshold, u32 most, enum ds_policy_step step)
 {
+	bool chosen = !b->follows && ds_trials_have_seen_enough(trials);
 	u32 best;
 
 	ds_trials_use(trials, ds_trials_index(threshold));
-	best = ds_trials_best(trials);
+	best = chosen ? trials->used : ds_trials_best(trials);
 	if (best > trials->used || (best < trials->used && step != DS_POLICY_UP))
 		return ds_trial_thresholds[best];
 	switch (step) {
 	case DS_POLICY_UP:
 		return ds_policy_raised(trials, threshold, most);
 	case DS_POLICY_DOWN:
-		return ds_policy_lowered(trials, threshold, b->asked);
+		return ds_policy_lowered(b, trials, threshold);
 	default:
 		return threshold;
 	}
@@ -163,12 +166,36 @@ static void ds_policy_forget_moves(struct ds_policy_moves *moves)
 	moves->met /= 2;
 }
 
+static void ds_policy_follow(struct ds_policy_001 *b)
+{
+	b->follows = max(b->follows, (u8)DS_POLICY_FOLLOWS);
+}
+
+void ds_policy_adapt_anew(struct ds_policy_001 *b, struct ds_trials *trials)
+{
+	ds_trials_forget_doubts(trials);
+	ds_policy_follow(b);
+}
+
+static void ds_policy_see_change(struct ds_policy_001 *b, enum ds_policy_step step, bool blocking)
+{
+	bool l1 = ds_trials_see(&b->l1), both = ds_trials_see(&b->both);
+
+	if (l1 || both)
+		b->follows = DS_POLICY_FOLLOWS;
+	else if (step != b->step || blocking != b->blocking)
+		ds_policy_follow(b);
+	b->step = (u8)step;
+	b->blocking = blocking;
+}
+
 void ds_policy_adapt(struct ds_policy_001 *b, const struct ds_policy_load *load)
 {
 	u32 *l1 = &b->params.promote_to_l1_threshold, *l2 = &b->params.promote_to_l2_threshold;
 	enum ds_policy_step step = ds_policy_step(load);
 	u32 before = *l1;
 
+	ds_policy_see_change(b, step, load->blocking);
 	b->asked = step == DS_POLICY_DOWN ? b->asked + 1 : 0;
 	ds_policy_see_waits(b, load);
 	*l1 = ds_policy_adapted(b, &b->l1, *l1, b->fit, step);
@@ -176,6 +203,8 @@ void ds_policy_adapt(struct ds_policy_001 *b, const struct ds_policy_load *load)
 	if (*l2 > *l1 && !load->blocking && ds_policy_is_worth_it(b, *l1, *l2, *l2 > before))
 		*l1 = *l2;
 	*l2 = min(*l2, *l1);
+	if (b->follows < DS_POLICY_FOR_EVER && b->follows)
+		b->follows--;
 	ds_policy_forget_moves(&b->moves[0]);
 	ds_policy_forget_moves(&b->moves[1]);
 	ds_trials_age(&b->l1);

@@ -12,11 +12,16 @@
  * The last two are 001's rules, in bands (policy_001.h) that do not touch: between them nothing
  * is done, nor is a step that would cost hits, by the trials: more than an eighth of them
  * (or of the misses, if they are fewer) for less traffic, any for nothing; for the latter
- * a step is made within four intervals of another one, or of when the load began to ask
- * for it, or not at all. While one is to be doubled no lower one is taken. Without trials
+ * a step is made within four intervals of another one while the trials choose, or of when the
+ * load began to ask for it, or not at all. While one is to be doubled no lower one is taken. Without trials
  * there would be no reason to raise one on a loop that is longer than the cache, where a
  * high one keeps a part of it. One for L1 is tried by L1's miniatures, one for L2 by
  * those of both tiers together.
+ *
+ * The trials choose for seven intervals from when a load has changed, or what the host asks for,
+ * or somebody has set a threshold, and until a thousand uses were seen since. What they find later
+ * is of small differences. The first load alone they follow on and on, as nobody knows when it has
+ * really begun: a skew's order takes twenty intervals to learn.
  *
  * Doubling stops at what the capacity implies: as many tokens are that hot as L1 has slots,
  * by a histogram of all heats that is made while they are halved. Above, L1 could not be
@@ -33,8 +38,13 @@
 
 #include "policy.h"
 
+#define DS_POLICY_FOR_EVER	255u	/* intervals, for which the first load is followed */
+
 /* An interval has ended. */
 void ds_policy_adapt(struct ds_policy_001 *b, const struct ds_policy_load *load);
+
+/* Somebody has set a threshold: it is tried against others, as if none had been. */
+void ds_policy_adapt_anew(struct ds_policy_001 *b, struct ds_trials *trials);
 
 /* What do moves cost, and how long do they take? @blocking: uses wait for them. */
 void ds_policy_adapt_weigh(struct ds_policy_001 *b, bool blocking);

@@ -17,14 +17,14 @@
 #define DS_TRIAL_LONG		32u	/* intervals, after which all that was seen counts; */
 #define DS_TRIAL_LONG_AGO	64u	/* after so many what was before counts half */
 #define DS_TRIAL_SOON		12u	/* intervals, in which a change back raises doubt */
-#define DS_TRIAL_PHASE		7u	/* intervals, in which a load that has changed is followed */
-#define DS_TRIAL_NEW		4u	/* intervals, in which it has no usual share of hits */
-#define DS_TRIAL_USUAL		8u	/* intervals that tell what is usual */
+#define DS_TRIAL_ONE		32768u	/* a share: 1 */
+#define DS_TRIAL_KNOWN		5u	/* intervals, after which there is a usual share of hits */
+#define DS_TRIAL_USUAL		8	/* intervals that tell what is usual */
 #define DS_TRIAL_TELLING	100u	/* uses, of which the share of hits is known */
 #define DS_TRIAL_UNUSUAL	64u	/* 8 standard deviations, squared, */
-#define DS_TRIAL_ONE		32768u	/* a share: 1; */
-#define DS_TRIAL_RARE		512u	/* at least that for a deviation; */
-#define DS_TRIAL_APART		1024u	/* no less, and an eighth, if it is to be unusual */
+#define DS_TRIAL_RARE		512u	/* of a share of at least that, */
+#define DS_TRIAL_APART		1024u	/* and so much, and an eighth: then it is unusual */
+#define DS_TRIAL_ENOUGH		1000u	/* uses that tell which threshold is better */
 #define DS_TRIAL_DOUBTS		5u	/* at most; each but the first doubles a variance */
 #define DS_TRIAL_LASTS		32u	/* intervals that a doubt lasts; doubled at most */
 #define DS_TRIAL_LONGER		6u	/* times */
@@ -215,63 +215,20 @@ static void ds_trials_halve(struct ds_trials *t)
 		ds_trials_halve_before(t);
 }
 
-/* Does a miniature hit as it usually does? */
-static bool ds_trials_is_unusual(const struct ds_trials *t, u32 index)
+/* Of this interval; an end of it there need not be. */
+static void ds_trials_count(struct ds_trials *t, u32 hits)
 {
-	const struct ds_trial *m = &t->trials[index];
-	u64 usual, now, apart, rare;
-
-	if (t->phase <= DS_TRIAL_NEW || !t->uses_usual)
-		return false;
-	usual = (u64)m->usual * DS_TRIAL_ONE / t->uses_usual;
-	now = (u64)m->now * DS_TRIAL_ONE / t->uses_now;
-	apart = now > usual ? now - usual : usual - now;
-	rare = min(usual, DS_TRIAL_ONE - usual);
-	return apart > DS_TRIAL_APART + rare / 8 &&
-	       apart * apart * t->uses_now >
-	       DS_TRIAL_UNUSUAL * DS_TRIAL_ONE * max(rare, (u64)DS_TRIAL_RARE);
-}
-
-/* Of the load as it is now. At first it is not known. */
-static u32 ds_trials_usually(const struct ds_trials *t, u32 usual, u32 now)
-{
-	if (t->phase < DS_TRIAL_NEW || !t->uses_usual)
-		return now;
-	return (t->uses_usual > DS_TRIAL_USUAL * t->uses_now ? usual / 2 : usual) + now;
-}
-
-static void ds_trials_learn_usual(struct ds_trials *t)
-{
-	u32 i;
-
-	for (i = 0; i < DS_TRIALS; i++) {
-		struct ds_trial *m = &t->trials[i];
-
-		m->usual = ds_trials_usually(t, m->usual, m->now);
-		m->now = 0;
-	}
-	t->uses_usual = ds_trials_usually(t, t->uses_usual, t->uses_now);
-	t->uses_now = 0;
-}
-
-/* Of two loads each one alone would not do: a longer loop does not hit in LRU, either. */
-static void ds_trials_see_change(struct ds_trials *t)
-{
-	if (t->uses_now >= DS_TRIAL_TELLING) {
-		if (ds_trials_is_unusual(t, 0) || ds_trials_is_unusual(t, t->used)) {
-			t->changed = true;
-			t->phase = 0;
-		}
-		ds_trials_learn_usual(t);
-	}
-	if (t->phase < DS_TRIAL_PHASE)
-		t->phase++;
+	if (t->uses_now >= DS_TRIAL_USES)
+		return;
+	t->uses_now++;
+	t->lowest.now += hits & 1;
+	t->in_use.now += hits >> t->used & 1;
 }
 
 void ds_trials_access(struct ds_trials *t, u64 hash, u32 uses, u32 alpha, u32 at)
 {
 	u16 tag = (u16)(hash >> 8);
-	u32 waiting = ds_trials_waiting(t, tag, at), takers = 0, i;
+	u32 waiting = ds_trials_waiting(t, tag, at), takers = 0, hits = 0, i;
 	s32 gain[DS_TRIALS];
 	s64 apart;
 
@@ -280,7 +237,7 @@ void ds_trials_access(struct ds_trials *t, u64 hash, u32 uses, u32 alpha, u32 at
 		bool found = ds_trial_hit(m, tag), hit = found && !(waiting >> i & 1);
 
 		m->lately.hits += hit;
-		m->now += hit;
+		hits |= (u32)hit << i;
 		gain[i] = hit ? DS_TRIAL_HIT : 0;
 		if (found || uses < ds_trial_thresholds[i])
 			continue;
@@ -301,8 +258,7 @@ void ds_trials_access(struct ds_trials *t, u64 hash, u32 uses, u32 alpha, u32 at
 		t->trials[i].lately.gain += gain[i];
 		t->trials[i].lately.apart += (u64)(apart * apart);
 	}
-	if (++t->uses_now >= DS_TRIAL_USES)
-		ds_trials_see_change(t);
+	ds_trials_count(t, hits);
 	if (++t->uses >= DS_TRIAL_USES)
 		ds_trials_halve(t);
 }
@@ -403,9 +359,55 @@ void ds_trials_use(struct ds_trials *t, u32 index)
 	}
 	t->trials[index].lately.apart = 0;
 	t->uses_before = 0;
+	t->in_use = (struct ds_trial_share){ 0 };
 	ds_trials_doubt(t, index > t->used ? 1 : -1);
 	t->used = index;
 	t->steady = 0;
+}
+
+static bool ds_trial_is_unusual(const struct ds_trial_share *s, u32 uses)
+{
+	u64 now = (u64)s->now * DS_TRIAL_ONE / uses, usual = s->usual;
+	u64 apart = now > usual ? now - usual : usual - now;
+	u64 rare = min(usual, DS_TRIAL_ONE - usual);
+
+	return s->known == DS_TRIAL_KNOWN && apart > DS_TRIAL_APART + rare / 8 &&
+	       apart * apart * uses > DS_TRIAL_UNUSUAL * DS_TRIAL_ONE * max(rare, (u64)DS_TRIAL_RARE);
+}
+
+/* A new one is as it was in its last interval. */
+static void ds_trial_learn(struct ds_trial_share *s, u32 uses)
+{
+	s32 now = (s32)((u64)s->now * DS_TRIAL_ONE / uses), usual = s->usual;
+
+	s->usual = (u16)(s->known < DS_TRIAL_KNOWN ? now : usual + (now - usual) / DS_TRIAL_USUAL);
+	s->known = (u16)min(s->known + 1u, DS_TRIAL_KNOWN);
+	s->now = 0;
+}
+
+bool ds_trials_see(struct ds_trials *t)
+{
+	bool changed;
+
+	if (!t->trials || t->uses_now < DS_TRIAL_TELLING)
+		return false;
+	changed = ds_trial_is_unusual(&t->lowest, t->uses_now) ||
+		  ds_trial_is_unusual(&t->in_use, t->uses_now);
+	if (changed) {
+		t->lowest.known = 0;
+		t->in_use.known = 0;
+		t->uses_since = 0;
+	}
+	ds_trial_learn(&t->lowest, t->uses_now);
+	ds_trial_learn(&t->in_use, t->uses_now);
+	t->uses_since = min(t->uses_since + t->uses_now, DS_TRIAL_USES);
+	t->uses_now = 0;
+	return changed;
+}
+
+bool ds_trials_have_seen_enough(const struct ds_trials *t)
+{
+	return !t->trials || t->uses_since >= DS_TRIAL_ENOUGH;
 }
 
 /* One change back may be a step too far that was made good, two are a pattern. */
@@ -450,16 +452,11 @@ static u32 ds_trials_best_of(const struct ds_trials *t, u32 first, u32 last, boo
 	return best;
 }
 
-bool ds_trials_is_settled(const struct ds_trials *t)
-{
-	return t->changed && t->phase >= DS_TRIAL_PHASE;
-}
-
 u32 ds_trials_best(const struct ds_trials *t)
 {
 	u32 best = t->used;
 
-	if (!t->trials || ds_trials_is_settled(t))
+	if (!t->trials)
 		return best;
 	best = ds_trials_best_of(t, 0, DS_TRIALS - 1, false);
 	if (best == t->used && t->steady >= DS_TRIAL_LONG)
@@ -519,8 +516,6 @@ void ds_trials_resize(struct ds_trials *t, u32 size)
 void ds_trials_age(struct ds_trials *t)
 {
 	t->steady++;
-	if (t->trials)
-		ds_trials_see_change(t);
 	ds_trials_trust(t);
 	if (t->trials && t->steady % DS_TRIAL_LONG_AGO == 0)
 		ds_trials_halve_before(t);

@@ -32,12 +32,10 @@
  * long: then the load is another one. Else they fade, and each that proves right makes the
  * next ones last twice as long.
  *
- * What all that finds late is of small differences, and costs more in a load that has just begun
- * than it brings. So when a load changes, thresholds follow it for seven intervals and then stay:
- * only the first one, of which nobody knows when it began, is followed on. It has changed if in an
- * interval the lowest threshold's miniature, or that of the one in use, hits by more than chance
- * otherwise than it usually did. A loop too long for the cache looks like any other to the first
- * one, but not to the second.
+ * A load has changed if in an interval the lowest threshold's miniature, or that of the one in
+ * use, hits otherwise than it did lately: by an eighth of the hits or misses and a 32nd of the
+ * uses, and by eight standard deviations. A loop too long for the cache looks like any other to
+ * the first one, but not to the second.
  *
  * A miniature takes a key in at once, the cache needs time for it: whoever uses a token some
  * times in a row has used it before it has come. So what is used again within as many uses of the
@@ -87,8 +85,6 @@ struct ds_trial_tally {
  *	before it, and so on
  * @lately: older uses count half after each span of intervals
  * @before: what has ceased to count in @lately since a threshold came into use
- * @now: hits of this interval, or of the latest ones that had few uses
- * @usual: hits of the latest intervals of the load, older ones count less
  */
 struct ds_trial {
 	u16 *tags;
@@ -97,8 +93,18 @@ struct ds_trial {
 	u8 unused[DS_TRIAL_MARKS];
 	struct ds_trial_tally lately;
 	struct ds_trial_tally before;
+};
+
+/**
+ * struct ds_trial_share - how much a miniature hits
+ * @now: hits of this interval, or of the latest ones that had few uses
+ * @usual: share of the uses that hit lately, in DS_TRIAL_ONEths
+ * @known: intervals that told it, to DS_TRIAL_KNOWN
+ */
+struct ds_trial_share {
 	u32 now;
-	u32 usual;
+	u16 usual;
+	u16 known;
 };
 
 /**
@@ -138,8 +144,10 @@ struct ds_trial_latest {
  * @longer: how often the time for which they last has doubled
  * @uses: of keys in the sample, of which ds_trial.lately tells
  * @uses_before: those of ds_trial.before
- * @uses_now: those of ds_trial.now
- * @uses_usual: those of ds_trial.usual
+ * @lowest: what the lowest threshold's miniature hits, and
+ * @in_use: that of the one in use
+ * @uses_now: those of ds_trial_share.now
+ * @uses_since: since the load changed, to DS_TRIAL_USES
  * @random: state
  * @move_cost: what it costs to move a key in, to 256; whoever knows may change it at any time
  * @move_lasts: for how many uses of the cache the next key is on its way, to DS_TRIAL_ON_ITS_WAY,
@@ -149,8 +157,6 @@ struct ds_trial_latest {
  * @by_heat: who leaves is found as policy_001.h says
  * @span: intervals after which what was seen counts half; may be changed
  * @waned: intervals that have ended since it last did
- * @changed: the load has changed since the beginning
- * @phase: intervals since it last did, to DS_TRIAL_PHASE
  */
 struct ds_trials {
 	struct ds_trial *trials;
@@ -162,8 +168,10 @@ struct ds_trials {
 	u32 steady;
 	u32 uses;
 	u32 uses_before;
+	struct ds_trial_share lowest;
+	struct ds_trial_share in_use;
 	u32 uses_now;
-	u32 uses_usual;
+	u32 uses_since;
 	u32 random;
 	u32 move_cost;
 	u32 move_lasts;
@@ -176,8 +184,6 @@ struct ds_trials {
 	u8 longer;
 	u8 span;
 	u8 waned;
-	bool changed;
-	u8 phase;
 };
 
 /**
@@ -243,8 +249,16 @@ bool ds_trials_is_worse(const struct ds_trials *t, u32 index, u32 parts);
 /* Were changes taken back soon, more than once? */
 bool ds_trials_in_doubt(const struct ds_trials *t);
 
-/* Has the load changed, and been followed for seven intervals since? */
-bool ds_trials_is_settled(const struct ds_trials *t);
+/**
+ * ds_trials_see - an interval has ended: has the load changed?
+ * @t: miniatures, or none
+ *
+ * To be called before ds_trials_use().
+ */
+bool ds_trials_see(struct ds_trials *t);
+
+/* Have so many uses been seen since it last did that a threshold can have been chosen? */
+bool ds_trials_have_seen_enough(const struct ds_trials *t);
 
 /**
  * ds_trials_resize - so many of the cache's entries are in the sample

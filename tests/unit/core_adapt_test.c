@@ -5,6 +5,7 @@
  * would lower thresholds all the time. The seed is always the same.
  */
 #include "core_policy.h"
+#include "tokencache/policy_adapt.h"
 
 #define CAPACITY	256u
 #define INTERVAL	(CAPACITY * DS_POLICY_AGING_INTERVAL)
@@ -210,6 +211,32 @@ static void settles_and_stays(void **state)
 	assert_in_range(late, 0, changes / 100);
 }
 
+/* A load that has changed is followed for seven intervals, and what is set by hand is tried. */
+static void what_is_set_is_tried(void **state)
+{
+	static const struct phase loop = { LOOP, 700 }, zipf = { ZIPF, 5000 };
+	struct ds_policy_params params;
+	u32 settled;
+
+	(void)state;
+	random_state = 1;
+	uses = 0;
+	start(CAPACITY, DS_POLICY_ADAPTIVE_001, KEYS);
+	run(&loop);
+	assert_int_equal(policy.base->follows, DS_POLICY_FOR_EVER);
+	run(&zipf);
+	assert_int_equal(policy.base->follows, 0);
+	params = policy.base->params;
+	settled = params.promote_to_l1_threshold;
+	params.promote_to_l1_threshold = 128;
+	assert_int_equal(ds_policy_set_params(&policy, &params), 0);
+	assert_int_equal(policy.base->follows, 7);
+	run(&zipf);
+	assert_int_equal(policy.base->follows, 0);
+	assert_in_range(policy.base->params.promote_to_l1_threshold, settled / 2, settled * 2);
+	stop();
+}
+
 /* ---- loads that stay as they are ---- */
 
 #define STEADY_SINCE	30u	/* intervals, after which few changes are left */
@@ -307,6 +334,7 @@ int main(void)
 		TEST(as_good_where_idle_ones_leave),
 		TEST(as_good_where_a_loop_hardly_fits),
 		TEST(settles_and_stays),
+		TEST(what_is_set_is_tried),
 		TEST(a_steady_load_settles),
 	};
 

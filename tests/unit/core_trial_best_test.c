@@ -312,64 +312,35 @@ static void long_ago_is_forgotten(void **state)
 	ds_trials_destroy(&t);
 }
 
-/* An interval of so many uses, of which so many hit in the miniature of each threshold. */
-static void interval(struct ds_trials *t, u32 uses, u32 lowest, u32 other)
+/* An interval of so many uses, of which so many hit. Has the load changed? */
+static bool interval(struct ds_trials *t, u32 uses, u32 lowest, u32 in_use)
 {
-	u32 i;
-
-	t->uses_now = uses;
-	for (i = 0; i < DS_TRIALS; i++)
-		t->trials[i].now = i ? other : lowest;
-	trial_leads(t, 5, 200, 100);
-	ds_trials_age(t);
+	t->uses_now += uses;
+	t->lowest.now += lowest;
+	t->in_use.now += in_use;
+	return ds_trials_see(t);
 }
 
-static void intervals(struct ds_trials *t, u32 count, u32 uses, u32 lowest, u32 other)
+static bool intervals(struct ds_trials *t, u32 count, u32 uses, u32 lowest, u32 in_use)
 {
+	bool changed = false;
+
 	while (count--)
-		interval(t, uses, lowest, other);
+		changed |= interval(t, uses, lowest, in_use);
+	return changed;
 }
 
-/* The first load is followed for ever, one after it for seven intervals. */
-static void a_load_that_changed_is_followed_for_a_time(void **state)
-{
-	struct ds_trials t;
-	u32 i;
-
-	(void)state;
-	assert_int_equal(ds_trials_init(&t, CAPACITY, ~0u, true), 0);
-	intervals(&t, 200, 1000, 500, 500);
-	assert_false(ds_trials_is_settled(&t));
-	assert_int_equal(ds_trials_best(&t), 5);
-	interval(&t, 1000, 900, 500);
-	for (i = 0; i < 6; i++) {
-		assert_false(ds_trials_is_settled(&t));
-		assert_int_equal(ds_trials_best(&t), 5);
-		interval(&t, 1000, 900, 500);
-	}
-	assert_true(ds_trials_is_settled(&t));
-	assert_int_equal(ds_trials_best(&t), 0);
-	/* A change of what the threshold in use hits is one, too. */
-	ds_trials_use(&t, 3);
-	intervals(&t, 20, 1000, 900, 500);
-	assert_true(ds_trials_is_settled(&t));
-	interval(&t, 1000, 900, 200);
-	assert_false(ds_trials_is_settled(&t));
-	intervals(&t, 6, 1000, 900, 200);
-	assert_true(ds_trials_is_settled(&t));
-	ds_trials_destroy(&t);
-}
-
-/* Whether a load that hits half of the time has changed when it hits so often. */
+/* Whether a load of which usually so many hit has changed when it hits so often. */
 static bool has_changed(u32 usual, u32 uses, u32 hits)
 {
 	struct ds_trials t;
 	bool changed;
 
 	assert_int_equal(ds_trials_init(&t, CAPACITY, ~0u, true), 0);
-	intervals(&t, 20, uses, usual, usual);
-	interval(&t, uses, hits, hits);
-	changed = t.changed;
+	assert_false(intervals(&t, 20, uses, usual, usual));
+	changed = interval(&t, uses, hits, usual);
+	assert_false(intervals(&t, 20, uses, usual, usual));
+	assert_int_equal(interval(&t, uses, usual, hits), changed);
 	ds_trials_destroy(&t);
 	return changed;
 }
@@ -385,16 +356,14 @@ static void what_is_a_change(void **state)
 	assert_false(has_changed(0, 32768, 1024));
 	assert_true(has_changed(0, 32768, 1025));
 	assert_true(has_changed(32768, 32768, 32768 - 1025));
-	/* 64 / 8192, of which the root is 0.0884, of all; the square of the deviation is 1 / 2. */
+	/* Of 256 uses, half of which hit, eight deviations are 90.5. */
 	assert_false(has_changed(4096, 8192, 4096 + 768));
 	assert_true(has_changed(4096, 8192, 4096 + 769));
 	assert_false(has_changed(128, 256, 128 + 90));
 	assert_true(has_changed(128, 256, 128 + 91));
-	assert_false(has_changed(0, 99, 99));
-	assert_true(has_changed(0, 100, 100));
 }
 
-/* At the beginning nothing is usual. */
+/* A load that has just begun has no usual share, nor has the miniature of another threshold. */
 static void a_new_load_is_not_yet_usual(void **state)
 {
 	struct ds_trials t;
@@ -402,30 +371,42 @@ static void a_new_load_is_not_yet_usual(void **state)
 
 	(void)state;
 	assert_int_equal(ds_trials_init(&t, CAPACITY, ~0u, true), 0);
-	for (i = 0; i < 4; i++)
-		interval(&t, 1000, 200 * i, 200 * i);
-	assert_false(t.changed);
-	intervals(&t, 9, 1000, 500, 500);
-	assert_false(t.changed);
+	for (i = 0; i < 5; i++)
+		assert_false(interval(&t, 1000, 200 * i, 1000 - 200 * i));
+	assert_false(intervals(&t, 9, 1000, 800, 200));
 	/* It may drift. */
 	for (i = 0; i < 100; i++)
-		interval(&t, 1000, 500 + i * 3, 500 + i * 3);
-	assert_false(t.changed);
-	interval(&t, 1000, 500, 500);
-	assert_true(t.changed);
+		assert_false(interval(&t, 1000, 800 - 3 * i, 200 + 3 * i));
+	assert_true(interval(&t, 1000, 800, 500));
+	assert_false(intervals(&t, 4, 1000, 200, 500));
+	assert_false(intervals(&t, 4, 1000, 300, 500));
+	ds_trials_use(&t, 3);
+	assert_false(intervals(&t, 4, 1000, 300, 900));
+	assert_false(interval(&t, 1000, 300, 920));
+	assert_true(interval(&t, 1000, 300, 500));
 	ds_trials_destroy(&t);
-	/* Nothing is used for long, and then little. */
+	assert_false(ds_trials_see(&t));
+}
+
+/* Uses of several intervals tell together, and a thousand are enough to choose. */
+static void few_uses_tell_nothing(void **state)
+{
+	struct ds_trials t;
+
+	(void)state;
 	assert_int_equal(ds_trials_init(&t, CAPACITY, ~0u, true), 0);
-	intervals(&t, 50, 0, 0, 0);
-	intervals(&t, 50, 1000, 500, 500);
-	intervals(&t, 50, 0, 0, 0);
-	intervals(&t, 2, 1000, 500, 500);
-	for (i = 0; i < 200; i++)
-		ds_trials_access(&t, i << 8, 0, 0, 0);
-	assert_false(t.changed);
-	ds_trials_age(&t);
-	assert_true(t.changed);
+	assert_false(intervals(&t, 50, 0, 0, 0));
+	assert_false(intervals(&t, 9, 110, 0, 0));
+	assert_false(ds_trials_have_seen_enough(&t));
+	assert_false(interval(&t, 110, 0, 0));
+	assert_true(ds_trials_have_seen_enough(&t));
+	assert_false(intervals(&t, 50, 0, 0, 0));
+	assert_false(interval(&t, 50, 50, 50));
+	assert_false(interval(&t, 49, 49, 49));
+	assert_true(interval(&t, 1, 1, 1));
+	assert_false(ds_trials_have_seen_enough(&t));
 	ds_trials_destroy(&t);
+	assert_true(ds_trials_have_seen_enough(&t));
 }
 
 int main(void)
@@ -441,9 +422,9 @@ int main(void)
 		TEST(a_small_difference_shows_in_long),
 		TEST(no_lower_one_shows_in_long),
 		TEST(long_ago_is_forgotten),
-		TEST(a_load_that_changed_is_followed_for_a_time),
 		TEST(what_is_a_change),
 		TEST(a_new_load_is_not_yet_usual),
+		TEST(few_uses_tell_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -368,15 +368,15 @@ static void counters_do_not_overflow(void **state)
 	ds_trials_access(&t, 3 << 8, 1, 0, 0);
 	assert_int_equal(t.uses_before, (0x1fffff + 0x100000) / 2);
 	assert_in_range(-t.trials[0].before.gain, 96 * 0x200000, 97 * 0x200000);
-	/* An interval that is too long ends. */
-	t.uses_now = 0x1ffffe;
-	t.phase = 6;
-	ds_trials_access(&t, 4 << 8, 1, 0, 0);
-	assert_int_equal(t.uses_now, 0x1fffff);
-	assert_int_equal(t.phase, 6);
-	ds_trials_access(&t, 5 << 8, 1, 0, 0);
-	assert_int_equal(t.uses_now, 0);
-	assert_int_equal(t.phase, 7);
+	/* Of an interval that is too long the beginning tells. */
+	t.uses_now = 0x1fffff;
+	t.lowest.now = t.in_use.now = 0x1fffff;
+	t.used = 0;
+	ds_trials_access(&t, 1 << 8, 1, 0, 0);
+	ds_trials_access(&t, 1 << 8, 1, 0, 0);
+	assert_int_equal(t.uses_now, 0x200000);
+	assert_int_equal(t.lowest.now, 0x200000);
+	assert_int_equal(t.in_use.now, 0x200000);
 	/* The square of the largest lead has room, too, and its sum in a long time. */
 	t.steady = 32;
 	t.used = 2;
