@@ -168,7 +168,8 @@ static void ds_policy_forget_moves(struct ds_policy_moves *moves)
 
 static void ds_policy_follow(struct ds_policy_001 *b)
 {
-	b->follows = max(b->follows, (u8)DS_POLICY_FOLLOWS);
+	if (b->follows < DS_POLICY_FOLLOWS)
+		b->follows = DS_POLICY_FOLLOWS;
 }
 
 void ds_policy_adapt_anew(struct ds_policy_001 *b, struct ds_trials *trials)

@@ -13,9 +13,9 @@
  * is done, nor is a step that would cost hits, by the trials: more than an eighth of them
  * (or of the misses, if they are fewer) for less traffic, any for nothing; for the latter
  * a step is made within four intervals of another one while the trials choose, or of when the
- * load began to ask for it, or not at all. While one is to be doubled no lower one is taken. Without trials
- * there would be no reason to raise one on a loop that is longer than the cache, where a
- * high one keeps a part of it. One for L1 is tried by L1's miniatures, one for L2 by
+ * load began to ask for it, or not at all. While one is to be doubled no lower one is taken.
+ * Without trials there would be no reason to raise one on a loop that is longer than the cache,
+ * where a high one keeps a part of it. One for L1 is tried by L1's miniatures, one for L2 by
  * those of both tiers together.
  *
  * The trials choose for seven intervals from when a load has changed, or what the host asks for,

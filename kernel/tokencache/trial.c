@@ -370,17 +370,20 @@ static bool ds_trial_is_unusual(const struct ds_trial_share *s, u32 uses)
 	u64 now = (u64)s->now * DS_TRIAL_ONE / uses, usual = s->usual;
 	u64 apart = now > usual ? now - usual : usual - now;
 	u64 rare = min(usual, DS_TRIAL_ONE - usual);
+	u64 chance = DS_TRIAL_UNUSUAL * DS_TRIAL_ONE * max(rare, (u64)DS_TRIAL_RARE);
 
 	return s->known == DS_TRIAL_KNOWN && apart > DS_TRIAL_APART + rare / 8 &&
-	       apart * apart * uses > DS_TRIAL_UNUSUAL * DS_TRIAL_ONE * max(rare, (u64)DS_TRIAL_RARE);
+	       apart * apart * uses > chance;
 }
 
 /* A new one is as it was in its last interval. */
 static void ds_trial_learn(struct ds_trial_share *s, u32 uses)
 {
-	s32 now = (s32)((u64)s->now * DS_TRIAL_ONE / uses), usual = s->usual;
+	s32 now = (s32)((u64)s->now * DS_TRIAL_ONE / uses), lasting = now - s->usual;
 
-	s->usual = (u16)(s->known < DS_TRIAL_KNOWN ? now : usual + (now - usual) / DS_TRIAL_USUAL);
+	if (s->known == DS_TRIAL_KNOWN)
+		lasting /= DS_TRIAL_USUAL;
+	s->usual = (u16)(s->usual + lasting);
 	s->known = (u16)min(s->known + 1u, DS_TRIAL_KNOWN);
 	s->now = 0;
 }
