@@ -19,10 +19,10 @@
 #define DS_TRIAL_SOON		12u	/* intervals, in which a change back raises doubt */
 #define DS_TRIAL_ONE		32768u	/* a share: 1 */
 #define DS_TRIAL_KNOWN		5u	/* intervals, after which there is a usual share of hits */
-#define DS_TRIAL_USUAL		8	/* intervals that tell what is usual */
+#define DS_TRIAL_USUAL		2	/* an interval counts as one of so many, in what is usual */
 #define DS_TRIAL_TELLING	100u	/* uses, of which the share of hits is known */
 #define DS_TRIAL_UNUSUAL	64u	/* 8 standard deviations, squared, */
-#define DS_TRIAL_RARE		512u	/* of a share of at least that, */
+#define DS_TRIAL_RARE		512ull	/* of a share of at least that, */
 #define DS_TRIAL_APART		1024u	/* and so much, and an eighth: then it is unusual */
 #define DS_TRIAL_ENOUGH		1000u	/* uses that tell which threshold is better */
 #define DS_TRIAL_DOUBTS		5u	/* at most; each but the first doubles a variance */
@@ -370,7 +370,7 @@ static bool ds_trial_is_unusual(const struct ds_trial_share *s, u32 uses)
 	u64 now = (u64)s->now * DS_TRIAL_ONE / uses, usual = s->usual;
 	u64 apart = now > usual ? now - usual : usual - now;
 	u64 rare = min(usual, DS_TRIAL_ONE - usual);
-	u64 chance = DS_TRIAL_UNUSUAL * DS_TRIAL_ONE * max(rare, (u64)DS_TRIAL_RARE);
+	u64 chance = DS_TRIAL_UNUSUAL * DS_TRIAL_ONE * max(rare, DS_TRIAL_RARE);
 
 	return s->known == DS_TRIAL_KNOWN && apart > DS_TRIAL_APART + rare / 8 &&
 	       apart * apart * uses > chance;
