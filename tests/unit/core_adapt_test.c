@@ -237,6 +237,46 @@ static void what_is_set_is_tried(void **state)
 	stop();
 }
 
+/* Intervals for which the trials choose yet, after one with a load of the host. */
+static u32 follows_after(const struct ds_policy_load *load)
+{
+	ds_policy_adapt(policy.base, load);
+	return policy.base->follows;
+}
+
+static void what_the_host_asks_for_is_followed(void **state)
+{
+	static const struct ds_policy_load quiet = { .l1 = 1000, .l2 = 1000 };
+	static const struct ds_policy_load waits = { .l1 = 1000, .l2 = 1000, .blocking = true };
+	static const struct ds_policy_load busy = { .l2 = 1000, .cpu = 1000, .blocking = true };
+	static const struct ds_policy_load full = { .dma = 1000, .blocking = true };
+
+	(void)state;
+	start(CAPACITY, DS_POLICY_ADAPTIVE_001, KEYS);
+	assert_int_equal(follows_after(&busy), DS_POLICY_FOR_EVER);
+	assert_int_equal(follows_after(&quiet), DS_POLICY_FOR_EVER);
+	policy.base->follows = 0;
+	assert_int_equal(follows_after(&quiet), 0);
+	assert_int_equal(follows_after(&waits), 6);
+	assert_int_equal(follows_after(&waits), 5);
+	assert_int_equal(follows_after(&busy), 6);
+	assert_int_equal(follows_after(&busy), 5);
+	assert_int_equal(follows_after(&full), 6);
+	assert_int_equal(follows_after(&full), 5);
+	assert_int_equal(follows_after(&waits), 6);
+	/* Where nothing is followed any more, no threshold is halved that was not soon. */
+	assert_int_equal(follows_after(&busy), 6);
+	policy.base->follows = 0;
+	policy.base->asked = 9;
+	policy.base->params.promote_to_l1_threshold = 8;
+	assert_int_equal(follows_after(&busy), 0);
+	assert_int_equal(policy.base->params.promote_to_l1_threshold, 8);
+	policy.base->follows = 1;
+	assert_int_equal(follows_after(&busy), 0);
+	assert_int_equal(policy.base->params.promote_to_l1_threshold, 4);
+	stop();
+}
+
 /* ---- loads that stay as they are ---- */
 
 #define STEADY_SINCE	30u	/* intervals, after which few changes are left */
@@ -335,6 +375,7 @@ int main(void)
 		TEST(as_good_where_a_loop_hardly_fits),
 		TEST(settles_and_stays),
 		TEST(what_is_set_is_tried),
+		TEST(what_the_host_asks_for_is_followed),
 		TEST(a_steady_load_settles),
 	};
 

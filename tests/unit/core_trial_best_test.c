@@ -378,8 +378,8 @@ static void a_new_load_is_not_yet_usual(void **state)
 	for (i = 0; i < 100; i++)
 		assert_false(interval(&t, 1000, 800 - 3 * i, 200 + 3 * i));
 	assert_true(interval(&t, 1000, 800, 500));
-	assert_false(intervals(&t, 4, 1000, 200, 500));
-	assert_false(intervals(&t, 4, 1000, 300, 500));
+	assert_false(intervals(&t, 3, 1000, 200, 900));
+	assert_false(intervals(&t, 9, 1000, 300, 500));
 	ds_trials_use(&t, 3);
 	assert_false(intervals(&t, 4, 1000, 300, 900));
 	assert_false(interval(&t, 1000, 300, 920));

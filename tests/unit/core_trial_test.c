@@ -377,6 +377,13 @@ static void counters_do_not_overflow(void **state)
 	assert_int_equal(t.uses_now, 0x200000);
 	assert_int_equal(t.lowest.now, 0x200000);
 	assert_int_equal(t.in_use.now, 0x200000);
+	t.uses_now = t.lowest.now = t.in_use.now = 0;
+	t.used = 4;
+	ds_trials_access(&t, 9 << 8, 1, 0, 0);
+	ds_trials_access(&t, 9 << 8, 2, 0, 0);
+	assert_int_equal(t.uses_now, 2);
+	assert_int_equal(t.lowest.now, 1);
+	assert_int_equal(t.in_use.now, 0);
 	/* The square of the largest lead has room, too, and its sum in a long time. */
 	t.steady = 32;
 	t.used = 2;
