@@ -570,7 +570,7 @@ static const struct genl_small_ops ds_ops[] = {
 	DS_CHANGE(TOKEN_UNPIN),
 };
 
-/* Small ones have no end. */
+/* Small ones have no done(). */
 static const struct genl_ops ds_ops_that_end[] = {
 	{ .cmd = DS_CMD_TOKEN_STAT_GET, .dumpit = ds_netlink_dumpit,
 	  .done = ds_dump_token_stats_done },

@@ -170,6 +170,8 @@ static void ds_policy_follow(struct ds_policy_001 *b)
 {
 	if (b->follows < DS_POLICY_FOLLOWS)
 		b->follows = DS_POLICY_FOLLOWS;
+	b->l1.uses_since = 0;
+	b->both.uses_since = 0;
 }
 
 void ds_policy_adapt_anew(struct ds_policy_001 *b, struct ds_trials *trials)
@@ -183,8 +185,8 @@ static void ds_policy_see_change(struct ds_policy_001 *b, enum ds_policy_step st
 	bool l1 = ds_trials_see(&b->l1), both = ds_trials_see(&b->both);
 
 	if (l1 || both)
-		b->follows = DS_POLICY_FOLLOWS;
-	else if (step != b->step || blocking != b->blocking)
+		b->follows = 0;	/* not for ever any more */
+	if (l1 || both || step != b->step || blocking != b->blocking)
 		ds_policy_follow(b);
 	b->step = (u8)step;
 	b->blocking = blocking;

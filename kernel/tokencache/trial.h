@@ -147,7 +147,8 @@ struct ds_trial_latest {
  * @lowest: what the lowest threshold's miniature hits, and
  * @in_use: that of the one in use
  * @uses_now: those of ds_trial_share.now
- * @uses_since: since the load changed, to DS_TRIAL_USES
+ * @uses_since: since the load changed, to DS_TRIAL_USES; whoever knows of another reason to choose
+ *	anew may set it to 0
  * @random: state
  * @move_cost: what it costs to move a key in, to 256; whoever knows may change it at any time
  * @move_lasts: for how many uses of the cache the next key is on its way, to DS_TRIAL_ON_ITS_WAY,

@@ -231,6 +231,7 @@ static void what_is_set_is_tried(void **state)
 	params.promote_to_l1_threshold = 128;
 	assert_int_equal(ds_policy_set_params(&policy, &params), 0);
 	assert_int_equal(policy.base->follows, 7);
+	assert_false(ds_trials_have_seen_enough(&policy.base->l1));
 	run(&zipf);
 	assert_int_equal(policy.base->follows, 0);
 	assert_in_range(policy.base->params.promote_to_l1_threshold, settled / 2, settled * 2);
@@ -259,7 +260,9 @@ static void what_the_host_asks_for_is_followed(void **state)
 	assert_int_equal(follows_after(&quiet), 0);
 	assert_int_equal(follows_after(&waits), 6);
 	assert_int_equal(follows_after(&waits), 5);
+	policy.base->both.uses_since = ~0u;
 	assert_int_equal(follows_after(&busy), 6);
+	assert_int_equal(policy.base->both.uses_since, 0);
 	assert_int_equal(follows_after(&busy), 5);
 	assert_int_equal(follows_after(&full), 6);
 	assert_int_equal(follows_after(&full), 5);

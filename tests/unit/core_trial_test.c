@@ -344,6 +344,20 @@ static void a_span_has_intervals(void **state)
 	ds_trials_destroy(&t);
 }
 
+static void use_twice(struct ds_trials *t, u64 key)
+{
+	ds_trials_access(t, key << 8, 1, 0, 0);
+	ds_trials_access(t, key << 8, 2, 0, 0);
+}
+
+/* What was seen of an interval so far. */
+static void assert_now(const struct ds_trials *t, u32 uses, u32 lowest, u32 in_use)
+{
+	assert_int_equal(t->uses_now, uses);
+	assert_int_equal(t->lowest.now, lowest);
+	assert_int_equal(t->in_use.now, in_use);
+}
+
 /* However long an interval is: before a counter has no more room, half is forgotten. */
 static void counters_do_not_overflow(void **state)
 {
@@ -372,18 +386,12 @@ static void counters_do_not_overflow(void **state)
 	t.uses_now = 0x1fffff;
 	t.lowest.now = t.in_use.now = 0x1fffff;
 	t.used = 0;
-	ds_trials_access(&t, 1 << 8, 1, 0, 0);
-	ds_trials_access(&t, 1 << 8, 1, 0, 0);
-	assert_int_equal(t.uses_now, 0x200000);
-	assert_int_equal(t.lowest.now, 0x200000);
-	assert_int_equal(t.in_use.now, 0x200000);
+	use_twice(&t, 1);
+	assert_now(&t, 0x200000, 0x200000, 0x200000);
 	t.uses_now = t.lowest.now = t.in_use.now = 0;
 	t.used = 4;
-	ds_trials_access(&t, 9 << 8, 1, 0, 0);
-	ds_trials_access(&t, 9 << 8, 2, 0, 0);
-	assert_int_equal(t.uses_now, 2);
-	assert_int_equal(t.lowest.now, 1);
-	assert_int_equal(t.in_use.now, 0);
+	use_twice(&t, 9);
+	assert_now(&t, 2, 1, 0);
 	/* The square of the largest lead has room, too, and its sum in a long time. */
 	t.steady = 32;
 	t.used = 2;
