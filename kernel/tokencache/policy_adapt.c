@@ -9,6 +9,7 @@
 #define DS_POLICY_FOLLOWS	7	/* intervals, after a change */
 #define DS_POLICY_LESS_L1	10	/* 256ths of the misses or hits that it is to win */
 #define DS_POLICY_RAISE_L1	4	/* a 4th of what L1 loses counts twice */
+#define DS_POLICY_HOME_IS_FAR	2	/* what both tiers win counts so much more */
 #define DS_POLICY_LESS_TRAFFIC	32	/* 256ths of the hits or misses that it may cost */
 
 /*
@@ -144,8 +145,8 @@ static void ds_policy_see_waits(struct ds_policy_001 *b, const struct ds_policy_
 
 /*
  * Nobody comes to L1 whom not even L2 would take. Do both together gain more with a higher
- * threshold, for each use, than L1 loses? A hit of L1 that becomes one of L2 loses less than
- * one that goes home. To raise L1's takes more than not to lower it.
+ * threshold, for each use, than L1 loses? A hit of L1 that becomes one of L2 loses half of what
+ * one loses that goes home. To raise L1's takes more than not to lower it.
  */
 static bool ds_policy_is_worth_it(const struct ds_policy_001 *b, u32 low, u32 high, bool raises)
 {
@@ -155,7 +156,7 @@ static bool ds_policy_is_worth_it(const struct ds_policy_001 *b, u32 low, u32 hi
 	if (raises)
 		loss += loss / DS_POLICY_RAISE_L1;
 	return ds_trials_beats(&b->both, to, from, DS_POLICY_LESS_L1) &&
-	       gain * b->l1.uses > loss * b->both.uses;
+	       DS_POLICY_HOME_IS_FAR * gain * b->l1.uses > loss * b->both.uses;
 }
 
 static void ds_policy_forget_moves(struct ds_policy_moves *moves)

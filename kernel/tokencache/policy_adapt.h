@@ -28,8 +28,8 @@
  * filled. So no change of the load takes more than eight intervals to be followed.
  *
  * Nobody comes to L1 whom not even L2 would take. So where both tiers together gain more with a
- * higher threshold than L1 loses, L1's rises with that of L2, be it above what fills L1; else L2's
- * is cut to L1's.
+ * higher threshold than half of what L1 loses, L1's rises with that of L2, be it above what fills
+ * L1; else L2's is cut to L1's.
  *
  * Under the cache's lock, as all that changes a policy.
  */

@@ -227,22 +227,25 @@ static u32 lowered(s32 win, s32 loss)
 	return threshold_after_it((struct ds_policy_load) { .l1 = 1000, .l2 = 1000 });
 }
 
-/* Nobody comes to L1 whom L2 would not take, if that is worth it; uses that wait are not weighed. */
+/*
+ * Nobody comes to L1 whom L2 would not take, if that is worth it: a hit of both tiers is worth two
+ * of L1's. Uses that wait are not weighed.
+ */
 static void both_tiers_together_come_first(void **state)
 {
 	(void)state;
 	assert_int_equal(raised(0, 100, false), 8);
-	assert_int_equal(raised(79, 100, false), 8);
-	assert_int_equal(raised(80, 100, false), 4);
+	assert_int_equal(raised(159, 100, false), 8);
+	assert_int_equal(raised(160, 100, false), 4);
 	assert_int_equal(raised(0, 100, true), 4);
-	assert_int_equal(lowered(99, 100), 8);
-	assert_int_equal(lowered(100, 100), 4);
+	assert_int_equal(lowered(199, 100), 8);
+	assert_int_equal(lowered(200, 100), 4);
 	/* Too little for both. */
 	assert_int_equal(lowered(22, 26), 8);
 	assert_int_equal(lowered(22, 25), 4);
 }
 
-/* L1 loses 30 hits of 1000 uses; both tiers win 40, of so many. */
+/* L1 loses 60 hits of 1000 uses; both tiers win 40, of so many. */
 static void what_is_won_is_of_each_use(void **state)
 {
 	static const u32 of[][2] = { { 1000, 8 }, { 500, 8 }, { 1100, 4 } };	/* uses, threshold */
@@ -254,7 +257,7 @@ static void what_is_won_is_of_each_use(void **state)
 		b = start_with(4);
 		b->both.uses = of[i][0];
 		b->both.trials[b->both.used].lately.hits = 200;
-		trial_leads(&b->l1, ds_trials_index(8), -30, 0);
+		trial_leads(&b->l1, ds_trials_index(8), -60, 0);
 		trial_leads(&b->both, ds_trials_index(8), 40, 0);
 		assert_int_equal(threshold_after_it((struct ds_policy_load) {
 			.l1 = 1000, .l2 = 1000 }), of[i][1]);
@@ -265,8 +268,8 @@ static void what_is_won_is_of_each_use(void **state)
 static void what_stands_stands(void **state)
 {
 	(void)state;
-	assert_int_equal(raised(100, 120, false), 4);
-	assert_int_equal(lowered(100, 120), 8);
+	assert_int_equal(raised(200, 120, false), 4);
+	assert_int_equal(lowered(200, 120), 8);
 }
 
 /* Less traffic by a higher threshold for L2 does not raise L1's, whichever else is good for both. */

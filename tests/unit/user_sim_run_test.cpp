@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <sstream>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -377,8 +378,9 @@ void bursts_are_not_waited_for(void **) {
 // QPs post in turn, each so often in a row, and use a CQ of eight, a PD of 64, and one of four MRs.
 Trace posts_in_a_row(uint32_t qps, uint32_t in_a_row, uint64_t requests) {
     Trace trace;
+    std::mt19937 random;
     for (uint32_t post = 0; trace.requests.size() < requests; post++) {
-        uint32_t qp = post / in_a_row % qps, mr = post * 2654435761u >> 30;
+        uint32_t qp = post / in_a_row % qps, mr = random() >> 30;
         for (uint32_t id : {qp, qps + qp / 8, 2 * qps + qp / 64, 3 * qps + 4 * qp + mr})
             trace.requests.emplace_back(id, Operation::read);
     }
@@ -388,10 +390,10 @@ Trace posts_in_a_row(uint32_t qps, uint32_t in_a_row, uint64_t requests) {
 
 // Before a token has come it was used some times; and with L2's threshold L1's has to rise.
 void fan_outs_are_learned(void **) {
-    // The first one takes five intervals for a pass, so it learns slowly.
+    // The first two take five and nine intervals for a pass, so it learns slowly.
     const struct {
         uint32_t qps, in_a_row, percent;
-    } fan_outs[] = {{1500, 4, 80}, {500, 8, 95}, {6000, 1, 95}};
+    } fan_outs[] = {{1500, 4, 95}, {1500, 8, 90}, {500, 8, 95}, {6000, 1, 95}};
     for (auto [qps, in_a_row, percent] : fan_outs) {
         Trace trace = posts_in_a_row(qps, in_a_row, 600'000);
         RunOptions options;
