@@ -9,6 +9,9 @@
 #define DS_TRIAL_SMALL		512u	/* entries of a cache */
 #define DS_TRIAL_MAX_BOTH	192u	/* entries, of both tiers together */
 #define DS_TRIAL_SPARE		8u	/* entries, for when more of L1 is in the sample */
+#define DS_TRIAL_LATEST_MIN	16u	/* keys that may be on their way at once; in a small cache */
+#define DS_TRIAL_LATEST_MAX	256u	/* more of those that are are in the sample */
+#define DS_TRIAL_LATEST_IN	(1u << 17)	/* so many, by the capacity */
 #define DS_TRIAL_USES		0x200000u	/* in a span: then as if it had ended */
 #define DS_TRIAL_BAND		24u	/* of the misses or hits one is what makes a difference */
 #define DS_TRIAL_TRIFLE		512u	/* of the uses one is too little for a difference, */
@@ -36,11 +39,16 @@ static_assert(DS_TRIALS <= 16, "of ds_trial_taken.takers");
 
 const u8 ds_trial_thresholds[DS_TRIALS] = { 1, 2, 3, 4, 6, 8, 10, 12, 16, 24, 32, 64, 128 };
 
-static u64 ds_trials_bytes_of(u32 size, bool by_heat)
+static u32 ds_trials_latest_bytes(const struct ds_trials *t)
 {
-	return sizeof(struct ds_trial_latest) +
+	return sizeof(struct ds_trial_latest) + t->latest_room * sizeof(struct ds_trial_taken);
+}
+
+static u64 ds_trials_bytes_of(const struct ds_trials *t)
+{
+	return ds_trials_latest_bytes(t) +
 	       DS_TRIALS * (sizeof(struct ds_trial) +
-			    (u64)size * (sizeof(u16) + (by_heat ? sizeof(u8) : 0)));
+			    (u64)t->room * (sizeof(u16) + (t->by_heat ? sizeof(u8) : 0)));
 }
 
 /*
@@ -52,6 +60,13 @@ static u32 ds_trials_size(u32 capacity, bool by_heat)
 	if (by_heat)
 		return capacity < DS_TRIAL_SMALL ? DS_TRIAL_MIN : DS_TRIAL_MAX - DS_TRIAL_SPARE;
 	return min(max(1u << (ilog2(capacity) + 5) / 2, DS_TRIAL_MIN), DS_TRIAL_MAX_BOTH);
+}
+
+static u32 ds_trials_latest_room(u32 capacity)
+{
+	u32 room = min(DS_TRIAL_LATEST_IN / capacity, DS_TRIAL_LATEST_MAX);
+
+	return 1u << ilog2(max(room, DS_TRIAL_LATEST_MIN));
 }
 
 int ds_trials_init(struct ds_trials *t, u32 capacity, u32 most, bool by_heat)
@@ -68,11 +83,12 @@ int ds_trials_init(struct ds_trials *t, u32 capacity, u32 most, bool by_heat)
 	t->span = 1;
 	t->by_heat = by_heat;
 	t->room = by_heat ? min(t->size + t->size / 8, DS_TRIAL_MAX) : t->size;
-	t->trials = ds_alloc(ds_trials_bytes_of(t->room, by_heat));
+	t->latest_room = ds_trials_latest_room(capacity);
+	t->trials = ds_alloc(ds_trials_bytes_of(t));
 	if (!t->trials)
 		return -ENOMEM;
 	t->latest = (struct ds_trial_latest *)(t->trials + DS_TRIALS);
-	tags = (u16 *)(t->latest + 1);
+	tags = (u16 *)((u8 *)t->latest + ds_trials_latest_bytes(t));
 	heats = (u8 *)(tags + (u64)t->room * DS_TRIALS);
 	for (i = 0; i < DS_TRIALS; i++) {
 		t->trials[i].tags = tags + (u64)t->room * i;
@@ -89,7 +105,7 @@ void ds_trials_destroy(struct ds_trials *t)
 
 u64 ds_trials_bytes(const struct ds_trials *t)
 {
-	return t->trials ? ds_trials_bytes_of(t->room, t->by_heat) : 0;
+	return t->trials ? ds_trials_bytes_of(t) : 0;
 }
 
 /* ---- a use ---- */
@@ -154,18 +170,40 @@ static bool ds_trial_hit(struct ds_trial *m, u16 tag)
 	return true;
 }
 
-/* The miniatures to which a key is on its way. */
+static struct ds_trial_taken *ds_trials_taken(const struct ds_trials *t, u32 i)
+{
+	return &t->latest->of[i & (t->latest_room - 1)];
+}
+
+static bool ds_trial_comes(const struct ds_trial_taken *taken, u32 at)
+{
+	return taken->until - at <= DS_TRIAL_ON_ITS_WAY;
+}
+
+/* The miniatures to which a key is on its way. Those that have come are forgotten. */
 static u32 ds_trials_waiting(const struct ds_trials *t, u16 tag, u32 at)
 {
+	struct ds_trial_latest *l = t->latest;
 	u32 i, waiting = 0;
 
-	for (i = 0; i < DS_TRIAL_LATEST; i++) {
-		const struct ds_trial_taken *taken = &t->latest->of[i];
+	while (l->oldest != l->next && !ds_trial_comes(ds_trials_taken(t, l->oldest), at))
+		l->oldest++;
+	for (i = l->oldest; i != l->next; i++) {
+		const struct ds_trial_taken *taken = ds_trials_taken(t, i);
 
-		if (taken->tag == tag && taken->until - at <= DS_TRIAL_ON_ITS_WAY)
+		if (taken->tag == tag && ds_trial_comes(taken, at))
 			waiting |= taken->takers;
 	}
 	return waiting;
+}
+
+/* The place of one who comes some time; if there is none, of who was taken in first. */
+static struct ds_trial_taken *ds_trials_take(struct ds_trials *t)
+{
+	struct ds_trial_latest *l = t->latest;
+
+	l->oldest += l->next - l->oldest == t->latest_room;
+	return ds_trials_taken(t, l->next++);
 }
 
 static void ds_trial_halve(struct ds_trial_tally *tally)
@@ -248,7 +286,7 @@ void ds_trials_access(struct ds_trials *t, u64 hash, u32 uses, u32 alpha, u32 at
 		takers |= 1u << i;
 	}
 	if (takers && t->move_lasts)
-		t->latest->of[t->latest->next++ % DS_TRIAL_LATEST] = (struct ds_trial_taken) {
+		*ds_trials_take(t) = (struct ds_trial_taken) {
 			.until = at + t->move_lasts,
 			.tag = tag,
 			.takers = (u16)takers,

@@ -58,8 +58,7 @@
 #define DS_TRIAL_MIN	64u
 #define DS_TRIAL_HIT	4	/* what a hit is worth */
 #define DS_TRIAL_MARKS	8u	/* in the time after which one is idle */
-#define DS_TRIAL_LATEST	16u	/* keys of which it is known who took them in */
-#define DS_TRIAL_ON_ITS_WAY 1024u	/* uses, for which one is on its way at most */
+#define DS_TRIAL_ON_ITS_WAY 65536u	/* uses, for which one is on its way at most */
 #define DS_TRIAL_SPAN	4u	/* intervals, at most, after which uses count half */
 
 extern const u8 ds_trial_thresholds[DS_TRIALS];
@@ -120,19 +119,22 @@ struct ds_trial_taken {
 };
 
 /**
- * struct ds_trial_latest - the latest keys that were taken in and did not come at once
- * @next: place of the next one, counted on and on
- * @of: them
+ * struct ds_trial_latest - keys that were taken in and may not have come yet
+ * @oldest: the one that was taken in first, counted on and on
+ * @next: behind the one that was taken in last, likewise
+ * @of: ds_trials.latest_room of them
  */
 struct ds_trial_latest {
+	u32 oldest;
 	u32 next;
-	struct ds_trial_taken of[DS_TRIAL_LATEST];
+	struct ds_trial_taken of[];
 };
 
 /**
  * struct ds_trials - miniatures of one cache
  * @trials: by the index of their threshold; NULL: there are none, and nobody is better
  * @latest: behind them
+ * @latest_room: keys for which there is room, a power of 2: of more the first ones are forgotten
  * @room: entries for which each has memory
  * @size: entries of each
  * @sampled: keys whose hash is below are in the sample, in 2^-32
@@ -162,6 +164,7 @@ struct ds_trial_latest {
 struct ds_trials {
 	struct ds_trial *trials;
 	struct ds_trial_latest *latest;
+	u32 latest_room;
 	u32 room;
 	u32 size;
 	u32 sampled;

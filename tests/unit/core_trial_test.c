@@ -303,25 +303,61 @@ static void a_key_takes_time_to_come(void **state)
 	assert_int_equal(t.trials[low].lately.hits, 1);
 	assert_int_equal(t.trials[high].lately.hits, 0);
 	ds_trials_destroy(&t);
-	/* Of all that are known: each that is taken in drives out the oldest. */
+}
+
+/* So many keys are taken in, and none has come yet. Hits of the first one, used again. */
+static u32 hits_after(u32 capacity, u32 keys)
+{
+	u32 low = ds_trials_index(4), i, hits;
+	struct ds_trials t;
+
+	assert_int_equal(ds_trials_init(&t, capacity, ~0u, true), 0);
+	t.move_lasts = DS_TRIAL_ON_ITS_WAY;
+	for (i = 0; i < keys; i++) {
+		t.trials[low].count = min(t.trials[low].count, 1u);	/* the first one stays */
+		ds_trials_access(&t, (u64)i << 8, 5, 0, i);
+	}
+	ds_trials_access(&t, 0, 5, 0, i);
+	hits = t.trials[low].lately.hits;
+	ds_trials_destroy(&t);
+	return hits;
+}
+
+/* Each that is taken in drives out the oldest that is known; of a small cache more are. */
+static void so_many_are_known_to_come(void **state)
+{
+	static const struct {
+		u32 capacity, known;
+	} of[] = { { 64, 256 }, { 512, 256 }, { 2048, 64 }, { 6000, 16 }, { 100000, 16 } };
+	u32 i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(of); i++) {
+		assert_int_equal(hits_after(of[i].capacity, of[i].known), 0);
+		assert_int_equal(hits_after(of[i].capacity, of[i].known + 1), 1);
+	}
+}
+
+/* The clock wraps, and what was long ago does not come again. */
+static void they_come_in_time(void **state)
+{
+	u32 low = ds_trials_index(4);
+	struct ds_trials t;
+
+	(void)state;
 	assert_int_equal(ds_trials_init(&t, 64, ~0u, false), 0);
 	t.move_lasts = DS_TRIAL_ON_ITS_WAY;
-	for (i = 0; i < DS_TRIAL_LATEST + 1; i++)
-		ds_trials_access(&t, (u64)i << 8, 5, 0, i);
-	ds_trials_access(&t, 1 << 8, 5, 0, i);
-	ds_trials_access(&t, 1 << 8, 5, 0, i);
+	ds_trials_access(&t, 60 << 8, 5, 0, 10);
+	ds_trials_access(&t, 60 << 8, 5, 0, 10 + DS_TRIAL_ON_ITS_WAY);
 	assert_int_equal(t.trials[low].lately.hits, 0);
-	ds_trials_access(&t, 60 << 8, 5, 0, i);
-	ds_trials_access(&t, 1 << 8, 5, 0, i);
+	ds_trials_access(&t, 60 << 8, 5, 0, 10 + 0x80000001);
 	assert_int_equal(t.trials[low].lately.hits, 1);
-	/* The clock wraps, and what was long ago does not come again. */
-	ds_trials_access(&t, 60 << 8, 5, 0, i + 0x80000001);
-	assert_int_equal(t.trials[low].lately.hits, 2);
+	assert_int_equal(t.latest->oldest, t.latest->next);
 	ds_trials_access(&t, 61 << 8, 5, 0, ~0u);
 	ds_trials_access(&t, 61 << 8, 5, 0, DS_TRIAL_ON_ITS_WAY - 1);
-	assert_int_equal(t.trials[low].lately.hits, 2);
+	assert_int_equal(t.trials[low].lately.hits, 1);
 	ds_trials_access(&t, 61 << 8, 5, 0, DS_TRIAL_ON_ITS_WAY);
-	assert_int_equal(t.trials[low].lately.hits, 3);
+	assert_int_equal(t.trials[low].lately.hits, 2);
 	ds_trials_destroy(&t);
 }
 
@@ -419,6 +455,8 @@ int main(void)
 		TEST(time_goes_on),
 		TEST(what_moves_cost),
 		TEST(a_key_takes_time_to_come),
+		TEST(so_many_are_known_to_come),
+		TEST(they_come_in_time),
 		TEST(a_span_has_intervals),
 		TEST(counters_do_not_overflow),
 	};
