@@ -84,6 +84,9 @@ LANES	?= $(shell awk '/^MemAvailable/ { print ($$2 > 16000000 ? 3 : $$2 > 800000
 test: all unit
 	tests/run --lanes $(LANES) $(TESTS)
 
+# Recorded traces lie beside this folder in some places. Without them this is empty, and what needs them is left out.
+bench test: export DS_TRACES ?= $(abspath $(wildcard ../shared/traces/.))
+
 bench: all
 	bench/run $(BENCH)
 

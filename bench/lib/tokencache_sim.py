@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rows of the benchmark tokencache that dsctl sim counts: hit ratios, miss-ratio curves, a NIC's model, tiers.
 
-They are the same on any machine, but for the time of the simulation itself. The traces are those of the folder DS_TRACES.
+They are the same on any machine, but for the time of the simulation itself. The recorded traces are those of the folder DS_TRACES.
 """
 import json
 import os
 import pathlib
 import random
 import subprocess
+import sys
 import tempfile
 
 import tokencache_made
@@ -307,22 +308,31 @@ def tiers(report, folder):
                          f"L2 {100 * run['l2_hit_ratio']:.1f} %)", "ns", [run["mean_ns"]], command, ("P99", float(run["p99_ns"])), None)
 
 
-def run(options):
-    """All of it, if the traces are there."""
-    del options
+def recorded(names, what):
+    """Paths of files of the folder DS_TRACES, or none: then it is said what is left out, and why."""
     folder = os.environ.get("DS_TRACES", "")
-    missing = [name for name in (*TRACES, CURVE) if not os.path.exists(os.path.join(folder, name))]
-    if missing:
-        print(f"  skipped: hit ratios and models: DS_TRACES is no folder with {', '.join(missing)}", flush=True)
-        return []
+    missing = [name for name in names if not os.path.exists(os.path.join(folder, name))]
+    if folder and not missing:
+        return [os.path.join(folder, name) for name in names]
+    why = f"in DS_TRACES={folder} there is no {', '.join(missing)}" if folder else "DS_TRACES names no folder of recorded traces"
+    print(f"bench: tokencache: left out: {what}: {why}", file=sys.stderr, flush=True)
+    return []
+
+
+def run(options):
+    """All of it; without the recorded traces, what needs none."""
+    del options
     report = Report("tokencache")
-    traces = [os.path.join(folder, name) for name in TRACES]
-    hit_ratios(report, traces)
-    thresholds(report, traces)
-    pairs(report, traces, "")
-    l2_beside_lru(report, folder)
-    curves(report, traces)
-    nic(report, os.path.join(folder, CURVE))
+    traces = recorded(TRACES, "on recorded traces: hit ratios, thresholds and pairs of them, both tiers beside LRU, "
+                              "sampled miss-ratio curves, time of three tiers")
+    if traces:
+        hit_ratios(report, traces)
+        thresholds(report, traces)
+        pairs(report, traces, "")
+        l2_beside_lru(report, os.path.dirname(traces[0]))
+        curves(report, traces)
+    for curve in recorded((CURVE,), "a NIC's model"):
+        nic(report, curve)
     with tempfile.TemporaryDirectory() as scratch:
         modes(report, made(scratch, one_in_a_hundred_moves))
         batches(report, made(scratch, clustered))
@@ -334,5 +344,6 @@ def run(options):
         made_hit_ratios(report, scratch)
     with tempfile.TemporaryDirectory() as scratch:
         hit_ratios_of_kinds(report, scratch)
-    tiers(report, folder)
+    if traces:
+        tiers(report, os.path.dirname(traces[0]))
     return report.rows

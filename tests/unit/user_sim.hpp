@@ -63,7 +63,7 @@ inline WriteBytes to(std::string &text) {
 /// Real traces, or "" if DS_TRACES is not their folder.
 inline std::string real_trace(const std::string &name) {
     const char *folder = std::getenv("DS_TRACES");
-    std::string path = folder ? std::string(folder) + "/" + name : "";
+    std::string path = folder && *folder ? std::string(folder) + "/" + name : "";
     return std::filesystem::exists(path) ? path : "";
 }
 
