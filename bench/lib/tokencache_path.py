@@ -17,6 +17,7 @@ MIB = 64
 KEYS = 4000     # of the tree
 OBJECTS = 8     # of 64 KiB, in the store
 GOAL = ">= 0.97"
+PEER = "ds, token_cache=0, still uses MRs' tokens"  # the look-up and write of the queue pair, counting and fetching are left out
 SECONDS = 8     # of a load, for each pair that is asked for
 ROUND = 8       # pairs of windows: in one of them there are only a few operations
 FEWEST = 3      # rounds without which there is no row
@@ -80,7 +81,7 @@ def compare(nodes, report, options, operation):
     others = others_during(lambda: said.append(nodes.run(script(load), seconds=60 * SECONDS * options.pairs)),
                            lambda: nodes.cpu_seconds()[1])
     report.rounds(f"{metric}, cache on the path", "packets/s", rates(said[0]), others,
-                  f"{load}, and token_cache=1 or 0 meanwhile", "ds, token_cache=0", GOAL)
+                  f"{load}, and token_cache=1 or 0 meanwhile", PEER, GOAL)
 
 
 def run(options):
