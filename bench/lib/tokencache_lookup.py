@@ -22,6 +22,7 @@ NATIVE_ROWS = (
     ("look-up with reference and copy, and its end", "copied", "referenced", "xa_load(), kref: as rxe", None),
 )
 HOT_ROWS = (("hit in L1 with its count, 4,096 tokens", "inlone", "hotinxarray", "xa_load() of the same", "<= 0.35"),)
+POLICIES = ("default", "literal-001", "adaptive-001")  # by their numbers
 # (metric, one thread, two)
 THREAD_ROWS = (
     ("look-up of a random token, two threads", "found", "foundbytwo"),
@@ -64,8 +65,16 @@ def add_memory(report, objects, filled, command):
                  ("what it may take", 14.0), "<= 1.0")
 
 
+def add_policies(report, counted, command):
+    """Bytes for a slot of L1, of each policy. The trials of adaptive-001 take as much whatever the size."""
+    for line in counted:
+        policy, slots = POLICIES[line["policy"]], line["slots"]
+        report.count(f"the policy's memory for a slot of L1, {policy}, {slots} slots", "B", [line["policybytes"] / slots], command,
+                     ("what it may take", 14.0), None if policy == "adaptive-001" and slots == 512 else "<= 1.0")
+
+
 def add_objects(report, objects, rounds):
-    """Rows of a number of objects."""
+    """Rows of a number of objects. Returns what the program said of policies, which is the same for any number, and the command."""
     command, said = f"{NATIVE} {objects} {rounds}", []
 
     def measure():
@@ -81,6 +90,7 @@ def add_objects(report, objects, rounds):
         add_rows(report, rows, [line for line in said if column in line], command, others)
     add_threads(report, objects, [line for line in said if "burst" in line], command, others)
     add_memory(report, objects, next(line for line in said if "bytes" in line), command)
+    return [line for line in said if "policy" in line], command
 
 
 def natively(options):
@@ -91,7 +101,8 @@ def natively(options):
         return []
     report = Report("tokencache")
     for objects in (1000000, 4000000):
-        add_objects(report, objects, ROUNDS * options.pairs)
+        counted = add_objects(report, objects, ROUNDS * options.pairs)
+    add_policies(report, *counted)
     return report.rows
 
 

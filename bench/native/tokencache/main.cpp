@@ -271,6 +271,25 @@ u32 referenced(Objects &of, const std::vector<u32> &drawn) {
         [&](u32 i, u32) { pool_put(elements[i]); });
 }
 
+// ---- what policies take ----
+
+// A line for each policy, with the L1 that it has above and with a small one; L2 is as the module
+// has it.
+void count_policies() {
+    constexpr u32 l2_pages = 1024;
+
+    for (u32 mode = 0; mode < DS_POLICY_MODES; mode++)
+        for (const u32 slots : {512U, l1}) {
+            ds_policy policy{};
+            if (ds_policy_init(&policy, slots, mode) != 0 ||
+                ds_policy_001_add_l2(&policy, l2_pages * DS_L2_MIXED_SLOTS) != 0)
+                fail("no memory");
+            std::printf("policy %u slots %u policybytes %zu\n", mode, slots,
+                        static_cast<size_t>(ds_policy_bytes(&policy)));
+            ds_policy_destroy(&policy);
+        }
+}
+
 // ---- their times ----
 
 using Clock = std::chrono::steady_clock;
@@ -366,6 +385,7 @@ int main(int argc, char **argv) {
     std::printf("objects %u bytes %zu kernelbytes %zu policybytes %zu slots %u\n", count,
                 objects.bytes, objects.kernel_bytes,
                 static_cast<size_t>(ds_policy_bytes(&objects.cache.policy)), l1);
+    count_policies();
     for (unsigned long round = 1; round <= rounds; round++)
         measure_round(objects, round);
     for (unsigned long round = 1; round <= rounds; round++)
