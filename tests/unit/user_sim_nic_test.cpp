@@ -246,6 +246,22 @@ void tokens_take_the_bytes_of_contexts(void **) {
 
 // ---- Fit
 
+// Whose cache the smaller one is no rate tells. Tokens help if it is that of contexts.
+void caches_may_be_swapped(void **) {
+    const double scale = context_miss_ns / nic.translation.miss_ns;
+    NicModel swapped = nic;
+
+    swapped.work_ns *= scale;
+    swapped.parallel *= scale;
+    swapped.context.entries = nic.translation.entries;
+    swapped.translation = {.entries = nic.context.entries, .miss_ns = context_miss_ns * scale};
+    for (uint32_t qps = 1; qps <= 4000; qps++)
+        assert_true(near(swapped.rate(qps), nic.rate(qps), 1e-9));
+    assert_true(near(knee(swapped).value(), knee(nic).value(), 0.01));
+    assert_true(knee(with_tokens(nic)).value() > 2 * knee(nic).value());
+    assert_true(near(knee(with_tokens(swapped)).value(), knee(nic).value(), 0.01));
+}
+
 void nelder_mead_finds_a_bent_valley(void **) {
     // Rosenbrock's.
     auto valley = [](const Point &x) {
@@ -425,6 +441,7 @@ int main() {
         cmocka_unit_test(rates_have_their_bounds),
         cmocka_unit_test(knee_is_the_last_above),
         cmocka_unit_test(tokens_take_the_bytes_of_contexts),
+        cmocka_unit_test(caches_may_be_swapped),
         cmocka_unit_test(nelder_mead_finds_a_bent_valley),
         cmocka_unit_test(known_parameters_are_found),
         cmocka_unit_test(errors_are_of_the_points),

@@ -141,6 +141,9 @@ void print_fields(Call &call, const NicFit &fit, const Knees &knees) {
                                      decimal(nic.parallel, 2).c_str())},
                      {"contexts", text_of(nic.context)},
                      {"translations", text_of(nic.translation)},
+                     {"assumed",
+                      "the cache of contexts is not the larger one; the rates do not tell, and if "
+                      "it is, tokens leave the knee where it is"},
                      {"error", format("%.2f %% on average, %.2f %% at most", 100 * fit.mean_error,
                                       100 * fit.max_error)},
                      {"knee, measured", format("%u QPs", knees.measured)},
