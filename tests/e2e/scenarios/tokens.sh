@@ -4,7 +4,7 @@
 # The token cache at work: what is counted, where tokens are, how they move, parameters.
 # shellcheck source=tests/e2e/lib.sh
 . /share/lib.sh
-plan 54
+plan 55
 
 bench() { within 60 dsctl -q mem bench $first --op "$1" --count "$2" --depth 4 > /dev/null; }
 # counted NAME: of rxe0, from a file of `dsctl -j token stat`
@@ -67,6 +67,7 @@ check "until they use it again" between 400 600 "$(looked)"
 # -- tokens --
 check "a queue pair in L1 has posted" sh -c 'dsctl -j token show --type qp --tier 1 | grep -q "\"state\":\"rts\".*\"posted\":[1-9]"'
 check "for people, too" sh -c 'dsctl token show --type qp | grep -Eq " qp +rxe0 +[0-9]+ +L1 +[0-9]+ +[0-9]+ +RC rts, [0-9]+ posted"'
+check "and a completion queue its vector" sh -c 'dsctl token show --type cq | grep -Eq " cq +rxe0 .* [0-9]+ entries, vector [0-9]+"'
 start load 1 dsctl -q mem bench $first --op read --depth 4 --seconds 100s
 sleep 1
 check "token top sees the tiers at work" sh -c 'dsctl token top -b -n 1 | tee /run/top | grep -Eq "^L1 +[0-9]+ +[0-9.]*[1-9][0-9.]* +(9[0-9]|100)\.[0-9] %"'

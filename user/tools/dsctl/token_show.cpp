@@ -66,7 +66,8 @@ std::string mr_text(const nl::Message &token) {
 std::string cq_text(const nl::Message &token) {
     uint32_t with = token.get_or(attr::cq_flags, 0);
 
-    return format("%u entries", token.get_or(attr::entries, 0)) +
+    return format("%u entries, vector %u", token.get_or(attr::entries, 0),
+                  token.get_or(attr::vector, 0)) +
            (with ? ", flags " + hex(with) : "");
 }
 
