@@ -57,16 +57,4 @@ void ds_token_looked(const struct ds_token_device *dev, u32 token, int found, bo
 /* IB_ACCESS_* of a peer that has DS_ACCESS_*. */
 int ds_token_access(u32 access);
 
-/*
- * Is what is asked of a memory region within it and allowed? @pd: index of the token of who asks;
- * @access: IB_ACCESS_*, all of it.
- */
-static inline bool ds_token_allows(const struct ds_token_desc *mr, u32 pd, u64 offset, u32 length,
-				   u32 access)
-{
-	return pd == mr->mr.pd && offset >= mr->mr.iova && length <= mr->mr.length &&
-	       offset - mr->mr.iova <= mr->mr.length - length &&
-	       !(access & ~mr->mr.access);
-}
-
 #endif

@@ -194,4 +194,23 @@ static inline u64 ds_token_mr_pages(const struct ds_token_desc *d)
 	       ((d->mr.length & (size - 1)) != 0);
 }
 
+/**
+ * ds_token_allows - may a peer have what it asks of a memory region?
+ * @d: of an MR
+ * @pd: index of the token of the PD of who asks, or DS_TOKEN_NONE
+ * @offset: I/O address of the first byte
+ * @length: bytes
+ * @access: IB_ACCESS_*, all of it is needed
+ *
+ * No end is added up, as the last byte that there is may be part of a region.
+ *
+ * Return: true if it is within the region, allowed, and of the same PD.
+ */
+static inline bool ds_token_allows(const struct ds_token_desc *d, u32 pd, u64 offset, u32 length,
+				   u32 access)
+{
+	return pd == d->mr.pd && offset >= d->mr.iova && length <= d->mr.length &&
+	       offset - d->mr.iova <= d->mr.length - length && !(access & ~d->mr.access);
+}
+
 #endif /* DS_TOKENCACHE_PACK_H */

@@ -114,13 +114,23 @@ TEST(what_cannot_be_read_where_it_is_the_host_reads)
 	EXPECT_EQ(urgent + 20, counted("expand_urgent"));
 }
 
-TEST(who_may_not_have_it_is_refused_all_the_same)
+/* Who may not have it does not get as far as to its token; what it may have does. */
+TEST(who_may_not_have_it_is_refused_before_anybody_is_asked)
 {
+	uint64_t asked = counted("expand_asked");
 	struct setup s = set_up(DS_ACCESS_READ);
+	int failpoint = failpoint_open("token_read");
+	unsigned long before, after;
 
-	arm("token_read", "fail 11 1");
+	failpoint_get(failpoint, &before);
+	ASSERT_OK(failpoint_set(failpoint, "fail 11 1"));
 	RW_REFUSED(EACCES, s, DS_OP_WRITE, .length = 64, .addr = s.space.out_base + 4096);
-	arm("token_read", "off");
+	EXPECT(!strcmp(failpoint_get(failpoint, &after), "fail 11 1"));
+	EXPECT_EQ(asked, counted("expand_asked"));
+	EXPECT_EQ(0, read_some(&s).status);
+	EXPECT(!strcmp(failpoint_get(failpoint, &after), "off"));
+	EXPECT_EQ(before + 1, after);
+	EXPECT_EQ(asked + 1, counted("expand_asked"));
 }
 
 /*

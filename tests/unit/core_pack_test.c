@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Packed tokens: nothing is cut off, each field at its ends and where it belongs, and random
- * objects there and back.
+ * objects there and back. And what a peer may have of a memory region.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -337,6 +337,123 @@ static void regions_at_the_end(void **state)
 		}
 }
 
+/* ---- what a peer may have of a region ---- */
+
+/* A region of PD 7 with a gap among its rights, so that neither more nor less stands for them. */
+#define RIGHTS	5u
+
+static struct ds_token_desc region(u64 iova, u64 length)
+{
+	struct ds_token_desc d = object(DS_TOKEN_MR);
+
+	d.mr.pd = 7;
+	d.mr.access = RIGHTS;
+	d.mr.iova = iova;
+	d.mr.length = length;
+	assert_int_equal(ds_token_check(&d), 0);
+	return d;
+}
+
+static bool reaches(const struct ds_token_desc *d, u64 offset, u32 length)
+{
+	return ds_token_allows(d, 7, offset, length, RIGHTS);
+}
+
+static void only_its_own_pd(void **state)
+{
+	struct ds_token_desc d = region(4096, 4096);
+
+	(void)state;
+	assert_true(ds_token_allows(&d, 7, 4096, 1, RIGHTS));
+	assert_false(ds_token_allows(&d, 6, 4096, 1, RIGHTS));
+	assert_false(ds_token_allows(&d, 7 | 1 << 19, 4096, 1, RIGHTS));
+	assert_false(ds_token_allows(&d, DS_TOKEN_NONE, 4096, 1, RIGHTS));
+	/* That of packets is in no PD, and no PD reaches it. */
+	d.mr.pd = DS_TOKEN_NONE;
+	assert_true(ds_token_allows(&d, DS_TOKEN_NONE, 4096, 1, RIGHTS));
+	assert_false(ds_token_allows(&d, 7, 4096, 1, RIGHTS));
+	assert_false(ds_token_allows(&d, 0, 4096, 1, RIGHTS));
+}
+
+/* All that is asked for is needed, and one right of it is not enough. */
+static void only_its_rights(void **state)
+{
+	struct ds_token_desc d = region(4096, 4096);
+	u32 has, asks;
+
+	(void)state;
+	for (has = 0; has < 32; has++)
+		for (asks = 0; asks < 32; asks++) {
+			d.mr.access = has;
+			assert_int_equal(ds_token_allows(&d, 7, 4096, 1, asks),
+					 (has | asks) == has);
+		}
+	d.mr.access = RIGHTS;
+	assert_false(ds_token_allows(&d, 7, 4096, 1, 1u << 31));
+}
+
+static void only_within(void **state)
+{
+	struct ds_token_desc d = region(4096, 4096);
+
+	(void)state;
+	assert_true(reaches(&d, 4096, 4096));
+	assert_true(reaches(&d, 8191, 1));
+	assert_false(reaches(&d, 4095, 1));
+	assert_false(reaches(&d, 4095, 2));
+	assert_false(reaches(&d, 0, 4096));
+	assert_false(reaches(&d, 4097, 4096));
+	assert_false(reaches(&d, 8191, 2));
+	assert_false(reaches(&d, 8192, 1));
+	assert_false(reaches(&d, ~0ull, 1));
+	/* Longer than all of it: what would be left is less than nothing. */
+	assert_false(reaches(&d, 4096, 4097));
+	assert_false(reaches(&d, 4096, ~0u));
+	/* Nothing is anywhere from the first byte to behind the last. */
+	assert_true(reaches(&d, 4096, 0));
+	assert_true(reaches(&d, 8192, 0));
+	assert_false(reaches(&d, 4095, 0));
+	assert_false(reaches(&d, 8193, 0));
+	d = region(4096, 0);
+	assert_true(reaches(&d, 4096, 0));
+	assert_false(reaches(&d, 4096, 1));
+}
+
+/* Where an end that is added up, a difference, or a number of 32 bits would be another one. */
+static void only_within_at_the_ends_of_numbers(void **state)
+{
+	struct ds_token_desc d = region(-4096ull, 4096);	/* the last page */
+
+	(void)state;
+	assert_true(reaches(&d, -4096ull, 4096));
+	assert_true(reaches(&d, -4096ull, 1));
+	assert_true(reaches(&d, ~0ull, 1));
+	assert_false(reaches(&d, ~0ull, 2));
+	assert_false(reaches(&d, ~0ull, ~0u));
+	assert_false(reaches(&d, -4097ull, 1));
+	assert_false(reaches(&d, 0, 1));
+	d = region(0, 4096);					/* the first one */
+	assert_true(reaches(&d, 0, 4096));
+	assert_false(reaches(&d, ~0ull, 1));
+	assert_false(reaches(&d, -4096ull, 4096));
+	d = region(0, ~0ull);					/* all that can be */
+	assert_true(reaches(&d, 0, ~0u));
+	assert_true(reaches(&d, ~0ull - 1, 1));
+	assert_false(reaches(&d, ~0ull, 1));
+	d = region(8, -8ull);					/* all but 8 bytes */
+	assert_true(reaches(&d, ~0ull, 1));
+	assert_false(reaches(&d, 0, 0));
+	assert_false(reaches(&d, 7, 1));
+	d = region(1ull << 40, (1ull << 32) + 8);		/* too long for 32 bits */
+	assert_true(reaches(&d, 1ull << 40, ~0u));
+	assert_true(reaches(&d, (1ull << 40) + 9, ~0u));
+	assert_false(reaches(&d, (1ull << 40) + 10, ~0u));
+	assert_true(reaches(&d, (1ull << 40) + (1ull << 32) + 7, 1));
+	assert_false(reaches(&d, (1ull << 40) + (1ull << 32) + 8, 1));
+	assert_false(reaches(&d, 8, 1));
+	assert_false(reaches(&d, (1ull << 40) + (1ull << 33), 1));
+}
+
 /* A number below a random power of two: the ends of fields are as likely as their middles. */
 static u64 random_of(u32 bits)
 {
@@ -430,6 +547,10 @@ int main(void)
 		cmocka_unit_test(any_content),
 		cmocka_unit_test(pages_of_a_region),
 		cmocka_unit_test(regions_at_the_end),
+		cmocka_unit_test(only_its_own_pd),
+		cmocka_unit_test(only_its_rights),
+		cmocka_unit_test(only_within),
+		cmocka_unit_test(only_within_at_the_ends_of_numbers),
 		cmocka_unit_test(random_objects),
 	};
 
