@@ -118,7 +118,6 @@ static void ds_key_destroy(struct ds_pd *pd, struct ds_key *key)
 	ib_dereg_mr(key->mr);
 	if (!ib_uses_virt_dma(pd->dev->ib))
 		ds_key_unmap(pd, key);
-	ds_stat_inc(NULL, DS_STAT_KEYS_REVOKED);
 }
 
 /* Make @count keys valid in one chain. */
@@ -175,6 +174,8 @@ struct ds_reg *ds_reg_create(struct ds_pd *pd, struct page **pages, u64 length,
 	for (i = 0; i < chunks && !ret; i += batch) {
 		batch = min_t(u32, DS_LOOP_SQ, chunks - i);
 		ret = ds_keys_validate(pd, &reg->keys[i], batch, ds_key_access(access));
+		if (!ret)
+			reg->valid += batch;
 	}
 	if (ret) {
 		ds_reg_destroy(reg);
@@ -191,6 +192,7 @@ void ds_reg_destroy(struct ds_reg *reg)
 		ds_key_destroy(reg->pd, &reg->keys[i]);
 		cond_resched();
 	}
+	ds_stat_add(NULL, DS_STAT_KEYS_REVOKED, reg->valid);
 	ds_pd_put(reg->pd);
 	kvfree(reg);
 }

@@ -31,6 +31,7 @@ struct ds_key {
  * @access: DS_ACCESS_* that the keys grant
  * @chunk_shift: log2 of a chunk's bytes
  * @chunks: length of @keys
+ * @valid: how many of them were made valid, which is what is counted; the first ones
  * @keys: one for each chunk
  */
 struct ds_reg {
@@ -40,6 +41,7 @@ struct ds_reg {
 	u32			access;
 	u32			chunk_shift;
 	u32			chunks;
+	u32			valid;
 	struct ds_key		keys[];
 };
 
