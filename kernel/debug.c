@@ -6,10 +6,10 @@
  *	/sys/kernel/debug/ds/tokens		number of live tokens
  *	/sys/kernel/debug/ds/tokencache		what the token cache has counted
  *
- * Write "fail ERRNO [COUNT]", "delay MS [COUNT]", "spin MS [COUNT]" or "off" to a failpoint;
- * without COUNT it stays armed. A spin keeps its processor, for where nothing may sleep. The
- * first line read back is what is left of the setting, the second is how often the failpoint
- * has acted since the load.
+ * Write "fail ERRNO [COUNT [SKIP]]", "delay MS [COUNT [SKIP]]", "spin MS [COUNT [SKIP]]" or "off"
+ * to a failpoint; without COUNT it stays armed, and the first SKIP times it does nothing. A spin
+ * keeps its processor, for where nothing may sleep. The first line read back is what is left of
+ * the setting, the second is how often the failpoint has acted since the load.
  *
  * The static key counts the failpoints that somebody armed. One whose count has
  * run out keeps its share until the next write, because a key is not to be
@@ -53,6 +53,7 @@ static const char *const ds_fp_mode_names[] = { "off", "fail", "delay", "spin" }
  * @mode: what it does when it is hit
  * @value: errno, or milliseconds
  * @left: how often it still acts, DS_FP_FOREVER for always
+ * @skip: how often it is hit before it acts
  * @hits: how often it has acted
  * @holds_key: it is counted in ds_failpoints_armed; under ds_fp_arm_lock
  *
@@ -64,6 +65,7 @@ struct ds_fp {
 	enum ds_fp_mode	mode;
 	u32		value;
 	u32		left;
+	u32		skip;
 	u64		hits;
 	bool		holds_key;
 };
@@ -82,6 +84,7 @@ static struct ds_fp ds_fps[DS_FP_COUNT] = {
 	[DS_FP_SEG_REVOKE]	= { .name = "seg_revoke" },
 	[DS_FP_ATTACH_KEYS]	= { .name = "attach_keys" },
 	[DS_FP_STORAGE]		= { .name = "storage" },
+	[DS_FP_TOKEN_ADD]	= { .name = "token_add" },
 	[DS_FP_TOKEN_WIDE]	= { .name = "token_wide" },
 	[DS_FP_TOKEN_READ]	= { .name = "token_read" },
 	[DS_FP_TOKEN_WRITE]	= { .name = "token_write", .atomic = true },
@@ -129,7 +132,10 @@ int __ds_failpoint(enum ds_failpoint which)
 	spin_lock_irqsave(&ds_fp_lock, flags);
 	mode = fp->mode;
 	value = fp->value;
-	if (mode != DS_FP_OFF) {
+	if (mode != DS_FP_OFF && fp->skip) {
+		fp->skip--;
+		mode = DS_FP_OFF;
+	} else if (mode != DS_FP_OFF) {
 		fp->hits++;
 		if (fp->left != DS_FP_FOREVER && --fp->left == 0)
 			fp->mode = DS_FP_OFF;
@@ -150,7 +156,8 @@ int __ds_failpoint(enum ds_failpoint which)
 	}
 }
 
-static void ds_fp_set(struct ds_fp *fp, enum ds_fp_mode mode, u32 value, u32 count)
+static void ds_fp_set(struct ds_fp *fp, enum ds_fp_mode mode, u32 value, u32 count,
+		      u32 skip)
 {
 	bool arm = mode != DS_FP_OFF;
 
@@ -159,6 +166,7 @@ static void ds_fp_set(struct ds_fp *fp, enum ds_fp_mode mode, u32 value, u32 cou
 	fp->mode = mode;
 	fp->value = value;
 	fp->left = count;
+	fp->skip = skip;
 	spin_unlock_irq(&ds_fp_lock);
 
 	if (arm && !fp->holds_key)
@@ -182,7 +190,7 @@ static char *ds_fp_word(char **text)
 
 static int ds_fp_parse(struct ds_fp *fp, char *text)
 {
-	u32 value, limit, count = DS_FP_FOREVER;
+	u32 value, limit, count = DS_FP_FOREVER, skip = 0;
 	enum ds_fp_mode mode;
 	char *word;
 
@@ -192,7 +200,7 @@ static int ds_fp_parse(struct ds_fp *fp, char *text)
 	if (!strcmp(word, "off")) {
 		if (ds_fp_word(&text))
 			return -EINVAL;
-		ds_fp_set(fp, DS_FP_OFF, 0, 0);
+		ds_fp_set(fp, DS_FP_OFF, 0, 0, 0);
 		return 0;
 	}
 	if (!strcmp(word, "fail")) {
@@ -212,10 +220,13 @@ static int ds_fp_parse(struct ds_fp *fp, char *text)
 	if (!word || kstrtou32(word, 10, &value) || !value || value > limit)
 		return -EINVAL;
 	word = ds_fp_word(&text);
-	if (word && (kstrtou32(word, 10, &count) || !count || ds_fp_word(&text)))
+	if (word && (kstrtou32(word, 10, &count) || !count))
+		return -EINVAL;
+	word = ds_fp_word(&text);
+	if (word && (kstrtou32(word, 10, &skip) || ds_fp_word(&text)))
 		return -EINVAL;
 
-	ds_fp_set(fp, mode, value, count);
+	ds_fp_set(fp, mode, value, count, skip);
 	return 0;
 }
 
@@ -251,8 +262,10 @@ static int ds_fp_show(struct seq_file *m, void *unused)
 		seq_puts(m, "off");
 	else
 		seq_printf(m, "%s %u", ds_fp_mode_names[now.mode], now.value);
-	if (now.mode != DS_FP_OFF && now.left != DS_FP_FOREVER)
+	if (now.mode != DS_FP_OFF && (now.left != DS_FP_FOREVER || now.skip))
 		seq_printf(m, " %u", now.left);
+	if (now.mode != DS_FP_OFF && now.skip)
+		seq_printf(m, " %u", now.skip);
 	seq_printf(m, "\nhits %llu\n", now.hits);
 	return 0;
 }

@@ -3,8 +3,8 @@
  * DS: failpoints and debugfs.
  *
  * A failpoint is a named place where a step of a protocol ends. Tests arm it in
- * /sys/kernel/debug/ds/failpoints/NAME ("fail ERRNO COUNT", "delay MS COUNT",
- * "spin MS COUNT", "off"). One that is off costs a static branch.
+ * /sys/kernel/debug/ds/failpoints/NAME ("fail ERRNO COUNT SKIP", "delay MS COUNT SKIP",
+ * "spin MS COUNT SKIP", "off"). One that is off costs a static branch.
  */
 #ifndef _DS_DEBUG_H
 #define _DS_DEBUG_H
@@ -26,6 +26,7 @@ enum ds_failpoint {
 	DS_FP_SEG_REVOKE,	/* before keys are taken away, after attachers were told */
 	DS_FP_ATTACH_KEYS,	/* keys of a segment arrived, before they are used */
 	DS_FP_STORAGE,		/* before a file behind a segment is read or written */
+	DS_FP_TOKEN_ADD,	/* before a token is made: there is no memory for it */
 	DS_FP_TOKEN_WIDE,	/* a memory region's token has no room for what it says */
 	DS_FP_TOKEN_READ,	/* a token cannot be read where it is: the host is asked */
 	DS_FP_TOKEN_WRITE,	/* likewise a queue pair's be written; it may not sleep there */

@@ -99,8 +99,10 @@ void ds_tokens_exit(void)
 int ds_token_add(const struct ds_token_device *dev, const struct ds_token_desc *d, u32 *token)
 {
 	struct ds_token_desc wide;
-	int ret;
+	int ret = ds_failpoint(DS_FP_TOKEN_ADD);
 
+	if (ret)
+		return ret;
 	if (d->type == DS_TOKEN_MR && ds_failpoint(DS_FP_TOKEN_WIDE)) {
 		wide = *d;
 		wide.mr.page_shift = 0;		/* for which a packed token has no room */

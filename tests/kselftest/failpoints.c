@@ -8,9 +8,10 @@
 #include "ds_failpoint.h"
 
 static const char *const names[] = {
-	"request_post", "chain_post", "chain_partial", "hello", "auth_ok", "lane_connect",
-	"msg_send", "seg_alloc", "seg_register", "seg_revoke", "attach_keys", "storage", "token_wide",
-	"token_read", "token_write", "token_claim", "token_commit", "token_host",
+	"request_post", "chain_post", "chain_partial", "conn_open", "hello", "auth_ok",
+	"lane_connect", "msg_send", "seg_alloc", "seg_register", "seg_revoke", "attach_keys",
+	"storage", "token_add", "token_wide", "token_read", "token_write", "token_claim",
+	"token_commit", "token_host",
 };
 
 /* Nothing may sleep there. */
@@ -43,7 +44,8 @@ TEST(what_is_no_setting_is_refused_and_changes_nothing)
 {
 	static const char *const wrong[] = {
 		" ", "\n", "x", "on", "Off", "off 1", "fail", "fail x", "fail 0", "fail -5",
-		"fail 4096", "fail 5 0", "fail 5 -1", "fail 5 x", "fail 5 1 1",
+		"fail 4096", "fail 5 0", "fail 5 -1", "fail 5 x", "fail 5 1 x", "fail 5 1 -1",
+		"fail 5 0 1", "fail 5 1 99999999999", "fail 5 1 1 1",
 		"fail 99999999999", "fail 5 99999999999", "fail 0x5", "delay", "delay 0",
 		"delay 60001", "delay 1 0", "spin", "spin 1001", "fail5", "fail,5",
 		"fail 5 1 2 3 4 5 6 7 8 9",
@@ -70,6 +72,8 @@ TEST(a_setting_reads_back_as_it_was_written)
 	static const char *const right[][2] = {
 		{ "fail 12", "fail 12" }, { "fail 4095 4294967294", "fail 4095 4294967294" },
 		{ "spin 1000 9", "spin 1000 9" }, { "\t fail  5\t2 \n", "fail 5 2" },
+		{ "fail 5 2 7", "fail 5 2 7" }, { "spin 9 1 4294967295", "spin 9 1 4294967295" },
+		{ "fail 5 4294967295 1", "fail 5 4294967295 1" }, { "fail 5 3 0", "fail 5 3" },
 		{ "off\n", "off" },
 	};
 	unsigned long hits;
@@ -142,6 +146,26 @@ TEST(it_fails_as_often_as_it_was_told)
 	EXPECT_EQ(-71, add_segment());
 	EXPECT_EQ(-71, add_segment());
 	ASSERT_OK(failpoint_set(fd, "off"));
+	EXPECT_EQ(0, add_segment());
+	tidy_host();
+}
+
+TEST(it_lets_the_first_ones_pass)
+{
+	int fd = failpoint_open("seg_alloc");
+	unsigned long before, after;
+
+	prepare_host();
+	ASSERT_OK(failpoint_set(fd, "fail 71 1 2"));
+	failpoint_get(fd, &before);
+	EXPECT_EQ(0, add_segment());
+	EXPECT(!strcmp(failpoint_get(fd, &after), "fail 71 1 1"));
+	EXPECT_EQ(0, add_segment());
+	EXPECT(!strcmp(failpoint_get(fd, &after), "fail 71 1"));
+	EXPECT_EQ(before, after);
+	EXPECT_EQ(-71, add_segment());
+	EXPECT(!strcmp(failpoint_get(fd, &after), "off"));
+	EXPECT_EQ(before + 1, after);
 	EXPECT_EQ(0, add_segment());
 	tidy_host();
 }

@@ -55,6 +55,7 @@ keeps_memory() {
 for program in directory netlink_abi netlink_objects netlink_files netlink_race netlink_tokens netlink_params failpoints rdm_netlink rdm_wire1 rdm_wire2 rdm_storage; do
 	run "./$program"
 done
+run env DS_TEST_ADDRESS=10.77.0.1 DS_TEST_LINK="rxe0 type rxe netdev eth0" ./token_add
 
 if ! set_up >/run/set_up 2>&1; then
 	sed 's/^/# /' /run/set_up
