@@ -10,6 +10,8 @@
 
 #include <ds/token.h>
 
+#define PATIENCE_NS	10000000ull	/* how long the host is waited for, if nothing is set */
+
 /* ---- counters ---- */
 
 struct counter {
@@ -216,6 +218,78 @@ TEST(chains_do_not_wait_for_the_host)
 	EXPECT_EQ(101, posted_since(&before));
 }
 
+static void set_patience(uint64_t ns)
+{
+	struct nl_request r;
+
+	nl_begin(&r, DS_CMD_TOKEN_SET, 0);
+	nl_put(&r, DS_A_NAME, "EXPAND_TIMEOUT_NS", sizeof("EXPAND_TIMEOUT_NS"));
+	nl_put_u64(&r, DS_A_SETTING, ns);
+	ASSERT(nl_call(&r) == 0);
+}
+
+static void add_uses(void *sum)
+{
+	if (nl_get(DS_A_TYPE) == DS_TOKEN_MR)
+		*(uint64_t *)sum += nl_get(DS_A_USES);
+}
+
+/* So many operations use a memory region, but for one that is just moved to another tier. */
+static bool uses_are(uint64_t count)
+{
+	uint64_t sum;
+	int i;
+
+	for (i = 0; i < 100; i++) {
+		sum = 0;
+		EXPECT_EQ(0, nl_dump(DS_CMD_TOKEN_GET, add_uses, &sum, NULL));
+		if (sum == count)
+			return true;
+		ds_sleep_ms(10);
+	}
+	return false;
+}
+
+/* The host says nothing all the time, and would be waited for much longer. */
+TEST(who_is_killed_while_it_waits_is_gone_at_once)
+{
+	uint64_t cancelled = counted("expand_cancelled"), asked = counted("expand_asked");
+	int silent = failpoint_open("token_host"), status;
+	struct setup s = set_up(DS_ACCESS_ALL);
+	unsigned long hits;
+	uint64_t start;
+	pid_t pid;
+
+	set_patience(30 * 1000000000ull);
+	ASSERT_OK(failpoint_set(silent, "fail 5"));
+	arm("token_read", "fail 11");
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		read_some(&s);
+		exit(0);
+	}
+	while (counted("expand_asked") == asked)
+		ds_sleep_ms(10);
+	EXPECT(uses_are(1));
+	start = ds_now_ms();
+	kill(pid, SIGKILL);
+	ASSERT(waitpid(pid, &status, 0) == pid);
+	EXPECT(ds_now_ms() - start < 3000 * ds_test_slow());
+	EXPECT(WIFSIGNALED(status));
+	EXPECT_EQ(cancelled + 1, counted("expand_cancelled"));
+	EXPECT_EQ(asked + 1, counted("expand_asked"));
+	EXPECT(uses_are(0));
+	EXPECT(!strcmp(failpoint_get(silent, &hits), "fail 5"));
+
+	ASSERT_OK(failpoint_set(silent, "off"));
+	EXPECT_EQ(0, read_some(&s).status);	/* the host reads it for us */
+	EXPECT_EQ(asked + 2, counted("expand_asked"));
+	arm("token_read", "off");
+	set_patience(PATIENCE_NS);
+	EXPECT_EQ(0, read_some(&s).status);
+}
+
 TEST(all_failpoints_are_off)
 {
 	static const char *const names[] = {
@@ -225,4 +299,5 @@ TEST(all_failpoints_are_off)
 
 	for (i = 0; i < ARRAY_LEN(names); i++)
 		arm(names[i], "off");
+	set_patience(PATIENCE_NS);
 }
