@@ -143,6 +143,37 @@ static void sketch_counts_and_ages(void **state)
 	ds_sketch_destroy(&s);
 }
 
+/*
+ * In an interval ten times as many uses are counted as a row has counters. So what was used
+ * once, as all of a scan, counts as up to twelve; and what was used a hundred times as that much more.
+ */
+static void a_scan_counts_for_more_than_it_is(void **state)
+{
+	enum { WIDTH = 512, HOT = 100, USES = 10 * WIDTH };
+	u32 interval, i, word, count, most = 0;
+	struct ds_sketch s;
+	u64 sum = 0;
+
+	(void)state;
+	assert_int_equal(ds_sketch_init(&s, WIDTH), 0);
+	for (interval = 0; interval < 20; interval++) {
+		for (i = 0; i < USES; i++) {
+			count = ds_sketch_add(&s, ds_policy_hash(1 + interval * USES + i), 1);
+			sum += count;
+			most = max(most, count);
+			if (i % (USES / HOT) == 0)
+				ds_sketch_add(&s, ds_policy_hash(0), 1);
+		}
+		assert_in_range(ds_sketch_count(&s, ds_policy_hash(0)), HOT, 2 * HOT + 12);
+		for (word = 0; word < ds_sketch_words(&s); word++)
+			ds_sketch_halve(&s, word);
+	}
+	print_message("# %.1f on average, %u at most\n", (double)sum / interval / USES, most);
+	assert_in_range(sum / interval / USES, 1, 7);
+	assert_in_range(most, 2, 12);
+	ds_sketch_destroy(&s);
+}
+
 /* ---- pins ---- */
 
 static void pinned_stay(void **state)
@@ -527,6 +558,7 @@ int main(void)
 		TEST(ghost_remembers_when),
 		TEST(ghost_forgets_the_oldest),
 		TEST(sketch_counts_and_ages),
+		TEST(a_scan_counts_for_more_than_it_is),
 		TEST(pinned_stay),
 		TEST(all_pinned),
 		TEST(unpinned_are_as_before),
