@@ -57,6 +57,7 @@ int ds_cache_init(struct ds_cache *c, u32 limit, u32 capacity, u32 mode, u32 l2_
 	}
 	memset(&c->shares, 0, sizeof(c->shares));
 	c->shares.capacity = capacity;
+	c->coming = 0;
 	c->pins = 0;
 	c->pins_max = capacity;
 	memset(c->moved, 0, sizeof(c->moved));

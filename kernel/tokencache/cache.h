@@ -57,6 +57,7 @@ struct ds_cache_change {
  * @table: tokens, L1 and L2
  * @policy: who is in L1; calls but those of hits are under @lock
  * @shares: of trust domains in L1
+ * @coming: slots of L1 that are promised to tokens on their way
  * @pins: tokens that are pinned in L1
  * @pins_max: how many may be
  * @moved: tokens, by the tiers from and to which they were moved
@@ -68,6 +69,7 @@ struct ds_cache {
 	struct ds_token_table table;
 	struct ds_policy policy;
 	struct ds_shares shares;
+	u32 coming;
 	u32 pins;
 	u32 pins_max;
 	u64 moved[4][4];

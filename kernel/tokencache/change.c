@@ -7,6 +7,7 @@
 #include "table.h"
 
 #define VICTIMS	4u	/* that cannot go, before L2 counts as full */
+#define COMING	4u	/* a part of L1 for tokens on their way: a quarter */
 
 static u64 fixed_of(const struct ds_cache *c, u32 token)
 {
@@ -201,6 +202,7 @@ static void slot_reached(struct ds_cache *c, const struct ds_cache_move *m, bool
 {
 	u32 slot = m->move.slot;
 
+	c->coming -= m->move.to == 1;
 	/* What moves is not pinned. */
 	if (m->move.to == 1 && !m->ret)
 		arrived_in_l1(c, slot, false);
@@ -256,6 +258,7 @@ static int into_l1(struct ds_cache *c, struct ds_cache_change *ch, u32 token, u3
 		l1_slot_back(c, slot);
 		return ret;
 	}
+	c->coming++;
 	ret = ds_change_vacate(c, ch, slot);
 	ch->moves[ch->count++] = in;
 	return ret;
@@ -319,6 +322,16 @@ void ds_cache_used(struct ds_cache *c, u32 token, u32 uses)
 	ds_spin_unlock(&c->lock);
 }
 
+/*
+ * Who is on his way has a slot, and is not found in it. Where moves take as long as hundreds of uses
+ * there would be hardly anybody to be found, were each to come who is missed. The modes of
+ * document 001 have thresholds for that.
+ */
+static bool too_many_come(const struct ds_cache *c)
+{
+	return !c->policy.base && c->coming >= c->policy.capacity / COMING;
+}
+
 /* A slot of L1 for a token, which is promised to it; DS_POLICY_NONE if it is not to come there. */
 static u32 l1_slot_for(struct ds_cache *c, u32 token, u32 tier)
 {
@@ -327,6 +340,8 @@ static u32 l1_slot_for(struct ds_cache *c, u32 token, u32 tier)
 
 	if (!ds_cache_allows(c, token, 1))
 		return not_for_l1(&c->policy, key);
+	if (too_many_come(c))
+		return DS_POLICY_NONE;
 	if (c->shares.count)
 		share = ds_share_find(&c->shares, ds_share_domain(&c->table, token));
 	slot = ds_policy_miss(&c->policy, key, tier, &victim);

@@ -399,6 +399,7 @@ static void nothing_is_in_l1(void)
 		assert_false(s->share || s->held || s->busy || s->pinned);
 	}
 	assert_int_equal(cache.pins, 0);
+	assert_int_equal(cache.coming, 0);
 	assert_int_equal(p->pinned, 0);
 	assert_int_equal(p->staged, 0);
 	assert_int_equal(p->kept, 0);

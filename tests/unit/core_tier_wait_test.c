@@ -65,6 +65,62 @@ static void on_its_way(void **state)
 	stop();
 }
 
+static void nothing(struct ds_token_idle *idle)
+{
+	(void)idle;
+}
+
+static struct ds_token_idle nobody = { .done = nothing };
+
+static u32 comes_to(struct ds_cache_change *change)
+{
+	return change->moves[change->count - 1].move.to;
+}
+
+/*
+ * By default a quarter of L1 is promised to those on their way, and who else is missed meanwhile comes
+ * to L2. Whether they come, stay or are revoked, others may come then.
+ */
+static void a_quarter_is_on_its_way(void **state)
+{
+	enum { QUARTER = CAPACITY / 4 };
+	static struct ds_cache_change on_their_way[QUARTER + 1];
+	u32 mode, i, turn, next = 0, in[4];
+
+	(void)state;
+	for (mode = 0; mode < DS_POLICY_MODES; mode++) {
+		start(mode, 1);
+		if (mode != DS_POLICY_DEFAULT)
+			cache.policy.base->params.promote_to_l1_threshold = 1;
+		for (turn = 0; turn < 3; turn++) {
+			for (i = 0; i <= QUARTER; i++)
+				assert_int_equal(ds_cache_miss_begin(&cache, tokens[next + i],
+								     &on_their_way[i]), 0);
+			assert_int_equal(comes_to(&on_their_way[QUARTER - 1]), 1);
+			assert_int_equal(comes_to(&on_their_way[QUARTER]),
+					 mode == DS_POLICY_DEFAULT ? 2 : 1);
+			for (i = 0; turn == 2 && i < QUARTER; i++)
+				assert_int_equal(ds_token_revoke(&cache.table, tokens[next + i],
+								 &nobody), -EINPROGRESS);
+			for (i = 0; i <= QUARTER; i++) {
+				if (turn == 1)
+					ds_cache_miss_abort(&cache, &on_their_way[i]);
+				else
+					ds_cache_miss_end(&cache, &on_their_way[i]);
+			}
+			assert_int_equal(cache.coming, 0);
+			for (i = 0; turn == 2 && i < QUARTER; i++) {
+				ds_token_free(&cache.table, tokens[next + i]);
+				tokens[next + i] = create(next + i);
+			}
+			next += QUARTER + 1;
+		}
+		check_all(in);
+		stop();
+		next = 0;
+	}
+}
+
 /* To be written to, moved, or pinned. */
 static void written_to(void **state)
 {
@@ -95,6 +151,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(on_its_way),
+		TEST(a_quarter_is_on_its_way),
 		TEST(written_to),
 	};
 

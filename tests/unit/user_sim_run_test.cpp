@@ -264,6 +264,8 @@ void three_tiers(void **) {
 
 void one_at_a_time(void **) {
     RunOptions options = simple();
+    options.policy = "literal-001";
+    options.set("PROMOTE_TO_L1_THRESHOLD", 1);
     options.outstanding = 1;
     Trace trace = zipf(300, 5000);
     RunResult r = run(trace, options);
@@ -276,6 +278,21 @@ void one_at_a_time(void **) {
     assert_conserved(trace, more);
     assert_true(more.virtual_ns * 4 < r.virtual_ns);
     assert_true(more.times.mean() > r.times.mean());
+}
+
+// Where moves take as long as hundreds of uses, not all of L1 is on its way.
+void slow_moves_leave_room_for_hits(void **) {
+    Trace trace = zipf(3000, 200'000);
+    RunOptions options;
+    options.l1 = 256;
+    options.l2 = 0;
+    options.outstanding = 1;
+    RunResult quick = run(trace, options);
+    options.outstanding = 64;
+    RunResult slow = run(trace, options);
+    assert_conserved(trace, slow);
+    print_message("# L1 hits %lu one at a time, %lu with 64\n", quick.found[1], slow.found[1]);
+    assert_true(slow.found[1] * 10 > quick.found[1] * 9);
 }
 
 void lives_and_ends(void **) {
@@ -556,6 +573,7 @@ int main() {
         cmocka_unit_test(what_is_dirty_is_written_home),
         cmocka_unit_test(three_tiers),
         cmocka_unit_test(one_at_a_time),
+        cmocka_unit_test(slow_moves_leave_room_for_hits),
         cmocka_unit_test(lives_and_ends),
         cmocka_unit_test(an_end_is_the_last_request),
         cmocka_unit_test(counts_agree),
