@@ -9,9 +9,9 @@
 #define DS_TRIAL_SMALL		512u	/* entries of a cache */
 #define DS_TRIAL_MAX_BOTH	192u	/* entries, of both tiers together */
 #define DS_TRIAL_SPARE		8u	/* entries, for when more of L1 is in the sample */
-#define DS_TRIAL_LATEST_MIN	16u	/* keys that may be on their way at once; in a small cache */
-#define DS_TRIAL_LATEST_MAX	256u	/* more of those that are are in the sample */
-#define DS_TRIAL_LATEST_IN	(1u << 17)	/* so many, by the capacity */
+#define DS_TRIAL_LATEST_MIN	16u	/* keys that may be on their way at once; */
+#define DS_TRIAL_LATEST_MAX	256u	/* of a small cache more are in the sample: */
+#define DS_TRIAL_LATEST_IN	131072u	/* so many, by the capacity */
 #define DS_TRIAL_USES		0x200000u	/* in a span: then as if it had ended */
 #define DS_TRIAL_BAND		24u	/* of the misses or hits one is what makes a difference */
 #define DS_TRIAL_TRIFLE		512u	/* of the uses one is too little for a difference, */
