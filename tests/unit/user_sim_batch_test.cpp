@@ -309,7 +309,7 @@ void a_full_queue_is_passed_by(void **) {
          {Case{8, 16, 24, 2}, {16, 32, 8, 2}, {20, 40, 0, 2}, {40, 40, 0, 1}, {41, 40, 0, 1}})
         for (uint64_t drop : {0, 1}) {
             RunOptions options = with_queue(queue, drop);
-            options.l1 = 64;
+            options.l1 = 160;  // all may be on their way
             options.rate = 1000;
             options.times.pcie_bytes_per_ns = 0.001;
             RunResult r = run(trace_of(ids), options);
