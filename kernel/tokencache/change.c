@@ -325,7 +325,7 @@ void ds_cache_used(struct ds_cache *c, u32 token, u32 uses)
 /*
  * Who is on his way has a slot, and is not found in it. Where moves take as long as hundreds of
  * uses there would be hardly anybody to be found, were each to come who is missed. The modes of
- * document 001 have thresholds for that.
+ * document 001 have thresholds for that. The policy does not hear of who is refused so.
  */
 static bool too_many_come(const struct ds_cache *c)
 {

@@ -19,6 +19,7 @@
 
 #include "tokencache/inline.h"
 #include "tokencache/whole.h"
+#include "core_ender.h"
 
 enum { TOKENS = 700, STABLE = 600, CAPACITY = 64, USERS = 2 };
 
@@ -174,23 +175,12 @@ static void *work(void *unused)
 	return unused;
 }
 
-struct ender {
-	struct ds_token_idle idle;
-	bool done;
-};
-
-static void is_idle(struct ds_token_idle *idle)
-{
-	__atomic_store_n(&container_of(idle, struct ender, idle)->done, true, __ATOMIC_RELEASE);
-}
-
 static void end(u32 token)
 {
-	struct ender e = { .idle.done = is_idle };
+	struct ender e = { .idle.done = ender_told };
 	int ret = ds_token_revoke(&cache.table, token, &e.idle);
 
-	while (ret == -EINPROGRESS && !__atomic_load_n(&e.done, __ATOMIC_ACQUIRE))
-		sched_yield();
+	ender_waits(&e, ret);
 	ds_fetch_revoked(&fetch, token);
 	ds_whole_forget(&whole, token);
 	ds_token_free(&cache.table, token);

@@ -24,6 +24,7 @@
 #include "tokencache/table.h"
 #include "tokencache/tune.h"
 #include "tokencache/whole.h"
+#include "core_ender.h"
 #include "core_steps.h"
 
 enum { USERS = 3, TOKENS = 160, OFTEN = 24, PDS = 4, SEEN = 64, REQUESTERS = 4 };
@@ -162,20 +163,10 @@ static void begin(struct user *u, struct own *o)
 	WRITE_ONCE(seen[below(&u->random, SEEN)], o->token);
 }
 
-struct ender {
-	struct ds_token_idle idle;
-	bool done;
-};
-
-static void is_idle(struct ds_token_idle *idle)
-{
-	__atomic_store_n(&container_of(idle, struct ender, idle)->done, true, __ATOMIC_RELEASE);
-}
-
 /* As the module does it. */
 static void end(u32 token)
 {
-	struct ender e = { .idle.done = is_idle };
+	struct ender e = { .idle.done = ender_told };
 	struct ds_token_pack p;
 	struct ds_token_desc d;
 	int ret = ds_token_revoke(&cache.table, token, &e.idle);
@@ -184,8 +175,7 @@ static void end(u32 token)
 	check(ds_cache_look(&cache, token, &p) == -ESTALE, "a look after revoke", token);
 	check(ds_whole_get(&whole, token, &d) == -ESTALE, "a use after revoke", token);
 	ds_fetch_revoked(&fetch, token);
-	while (ret == -EINPROGRESS && !__atomic_load_n(&e.done, __ATOMIC_ACQUIRE))
-		sched_yield();
+	ender_waits(&e, ret);
 	ds_whole_forget(&whole, token);
 	ds_token_free(&cache.table, token);
 }

@@ -319,6 +319,7 @@ static u32 hits_after(u32 capacity, u32 keys)
 	}
 	ds_trials_access(&t, 0, 5, 0, i);
 	hits = t.trials[low].lately.hits;
+	assert_in_range(t.latest->next - t.latest->oldest, 0, t.latest_room);
 	ds_trials_destroy(&t);
 	return hits;
 }

@@ -5,8 +5,8 @@
 #include <cerrno>
 #include <functional>
 #include <map>
-#include <sstream>
 #include <random>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -407,7 +407,7 @@ Trace posts_in_a_row(uint32_t qps, uint32_t in_a_row, uint64_t requests) {
 
 // Before a token has come it was used some times; and with L2's threshold L1's has to rise.
 void fan_outs_are_learned(void **) {
-    // The first two take five and nine intervals for a pass, so it learns slowly.
+    // The first two take five and nine intervals for a pass, so they learn slowly.
     const struct {
         uint32_t qps, in_a_row, percent;
     } fan_outs[] = {{1500, 4, 95}, {1500, 8, 90}, {500, 8, 95}, {6000, 1, 95}};
