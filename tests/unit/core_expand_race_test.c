@@ -14,7 +14,8 @@
 
 #include "tokencache/expand.h"
 
-enum { TOKENS = 64, PAGE = 16, REQUESTERS = 3, HOSTS = 2, ROUNDS = 20000, DEVICES = 2 };
+enum { TOKENS = 64, PAGE = 16, REQUESTERS = 3, HOSTS = 2, ROUNDS = 20000, RUNS = 16,
+       DEVICES = 2 };
 
 static struct ds_expand box;
 static u64 in_l2[TOKENS];
@@ -193,28 +194,38 @@ static void assert_sums(void)
 			 s->served[DS_EXPAND_BACKGROUND] + s->withdrawn + s->ended);
 }
 
+/* Did each end come that there is? Who gets how far before the others run is chance. */
+static bool all_ends_came(void)
+{
+	return expanded && failed && cancelled && issued && refused && box.stats.gone &&
+	       box.stats.ended;
+}
+
 static void everybody_is_told_once(void **state)
 {
 	pthread_t threads[HOSTS + REQUESTERS];
-	u32 i;
+	bool all = false;
+	u32 i, runs;
 
 	(void)state;
-	start(threads);
-	join(threads);
-	print_message("# %llu expanded, %llu failed (%llu too late), %llu left, %llu issued, "
-		      "%llu refused, %llu whose device went; %llu completions late\n", expanded,
-		      failed, box.stats.expired, cancelled, issued, refused, box.stats.gone,
-		      box.stats.late);
-	assert_true(expanded && failed && cancelled && issued && refused && box.stats.gone);
-	while (ds_expand_serve(&box, 1))
-		;
-	assert_sums();
-	assert_true(box.stats.ended > 0);
-	assert_int_equal(box.background, 0);
-	for (i = 0; i < DS_EXPAND_REQUESTERS; i++)
-		assert_int_equal(box.held[i], 0);
-	ds_expand_shut(&box);
-	ds_expand_destroy(&box);
+	for (runs = 0; runs < RUNS && !all; runs++) {
+		start(threads);
+		join(threads);
+		print_message("# %llu expanded, %llu failed (%llu too late), %llu left, "
+			      "%llu issued, %llu refused, %llu whose device went; "
+			      "%llu completions late\n", expanded, failed, box.stats.expired,
+			      cancelled, issued, refused, box.stats.gone, box.stats.late);
+		while (ds_expand_serve(&box, 1))
+			;
+		assert_sums();
+		all = all_ends_came();
+		assert_int_equal(box.background, 0);
+		for (i = 0; i < DS_EXPAND_REQUESTERS; i++)
+			assert_int_equal(box.held[i], 0);
+		ds_expand_shut(&box);
+		ds_expand_destroy(&box);
+	}
+	assert_true(all);
 }
 
 static void the_device_goes(void **state)
