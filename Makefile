@@ -19,8 +19,8 @@ PREFIX	?= /usr/local
 CC	:= gcc
 CXX	:= g++
 CPPFLAGS := -Iinclude/uapi -Iuser/lib/include
-CFLAGS	:= -O2 -g -Wall -Wextra -Werror
-CXXFLAGS := -std=c++20 -O2 -g -Wall -Wextra -Werror
+CFLAGS	:= -O2 -g1 -Wall -Wextra -Werror
+CXXFLAGS := -std=c++20 -O2 -g1 -Wall -Wextra -Werror
 
 # With -n and -q, which bash uses to complete words of `make`, nothing may change.
 dry	:= $(findstring n,$(filter-out --%,$(firstword -$(MAKEFLAGS))))$(findstring q,$(filter-out --%,$(firstword -$(MAKEFLAGS))))

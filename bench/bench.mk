@@ -13,9 +13,9 @@ $(BUILD)/bench/%: bench/native/%.cpp $(LIB_CORE)
 	$(CXX) $(CXXFLAGS) -Iinclude/uapi -Ikernel -MMD -MP -MF $@.d -MT $@ -o $@ $< $(LIB_CORE) -lpthread
 
 # The simulator is no part of the core.
-$(BUILD)/bench/tiers: bench/native/tiers.cpp $(LIB_INTERNAL)
+$(BUILD)/bench/tiers: bench/native/tiers.cpp $(LIB_SIM) $(LIB_INTERNAL)
 	@mkdir -p $(@D)
-	$(CXX) -std=c++20 $(CXXFLAGS) $(LIB_CPPFLAGS) -Iuser/lib -MMD -MP -MF $@.d -MT $@ -o $@ $< $(LIB_INTERNAL) $(SIM_LIBS) -lpthread
+	$(CXX) -std=c++20 $(CXXFLAGS) $(LIB_CPPFLAGS) -Iuser/lib -MMD -MP -MF $@.d -MT $@ -o $@ $< $(LIB_SIM) $(LIB_INTERNAL) $(SIM_LIBS) -lpthread
 
 # Tokens beside the kernel's xarray. No part of `bench`: the source is a package that
 # only this one needs.

@@ -18,6 +18,7 @@ from vm import Down, Machine, die_with_parent
 BOOT_SECONDS = 300   # a kernel that checks itself, on a busy host
 END_SECONDS = 30
 WATCH_SECONDS = 20
+SILENT_SECONDS = 120
 BOOTS_AGAIN = 2
 STATUS_SPLAT, STATUS_TIMEOUT, STATUS_HARNESS, STATUS_INTERRUPTED = 70, 124, 125, 130
 KEPT_RUNS = 20
@@ -33,12 +34,17 @@ class Verdict:
     after the emulator broke, nothing that the kernel said is worth anything."""
 
     def __init__(self):
-        self.emulator = self.crash = self.splat = self.harness = self.timeout = self.interrupted = self.status = None
+        self.emulator = self.crash = self.splat = self.early = self.harness = None
+        self.timeout = self.interrupted = self.status = None
 
     @property
     def broken(self):
-        """What is proved of the emulator, if that is all that happened: no kernel has a splat of its own."""
-        return None if self.interrupted or self.splat else self.emulator or self.crash
+        """The sentence on what nothing of this project has done, if that is all that happened: no kernel has a splat of
+        its own, but the emulator is proved to have broken, or a kernel was silent before its first program."""
+        if self.interrupted or self.splat:
+            return None
+        fault = self.emulator or self.crash
+        return f"the emulator broke {fault}" if fault else self.early
 
     def result(self):
         """The exit status and the sentence."""
@@ -50,8 +56,8 @@ class Verdict:
             return STATUS_SPLAT, f"kernel splat on node {self.splat}"
         if self.crash:
             return STATUS_HARNESS, f"harness failure: the emulator broke {self.crash}"
-        if self.harness:
-            return STATUS_HARNESS, f"harness failure: {self.harness}"
+        if self.early or self.harness:
+            return STATUS_HARNESS, f"harness failure: {self.early or self.harness}"
         if self.timeout:
             return STATUS_TIMEOUT, f"timeout after {self.timeout:g} s"
         if self.status is None:
@@ -130,6 +136,7 @@ class Run:
             except Down as down:
                 raise Failure(str(down)) from down
             except asyncio.TimeoutError:
+                self.hangs = True
                 raise Failure(f"node {machine.node} was not ready after {BOOT_SECONDS} s") from None
 
     def _on_death(self, machine):
@@ -146,11 +153,17 @@ class Run:
             await asyncio.sleep(WATCH_SECONDS)
             for node, machine in self.machines.items():
                 try:
+                    silent = machine.silent_before_init(SILENT_SECONDS)
                     fault = await stale.breakpoint_of(machine)
                 except (Down, RuntimeError, OSError):
                     continue        # it is being killed or booted
                 if fault:
                     self.verdict.emulator = self.verdict.emulator or f"node {node}: {fault}"
+                elif silent:
+                    self.hangs = True
+                    self.verdict.early = self.verdict.early or \
+                        f"node {node} was silent for {SILENT_SECONDS} s before its first program"
+                if fault or silent:
                     self._finish()
 
     def _finish(self):
@@ -258,11 +271,12 @@ class Run:
                 self.verdict.emulator = self.verdict.emulator or f"node {node}: {fault}"
 
     def _again(self):
-        """What is said when all machines boot again: the emulator broke, and nothing was asked of them before. Or None."""
+        """What is said when all machines boot again: nothing of this project has broken them, and nothing was asked of
+        them before. Or None."""
         fault = self.verdict.broken
         if not fault or self.begun or not self.again:
             return None
-        return f"the emulator broke {fault}; booting again ({self.again} of {BOOTS_AGAIN})"
+        return f"{fault}; booting again ({self.again} of {BOOTS_AGAIN})"
 
     def _scan(self):
         splats = {}

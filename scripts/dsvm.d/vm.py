@@ -5,6 +5,7 @@ import ctypes
 import json
 import os
 import signal
+import time
 
 import frame
 
@@ -156,6 +157,13 @@ class Machine:
             raise Down(f"the run ended before node {self.node} was ready")
         if not done:
             raise asyncio.TimeoutError
+
+    def silent_before_init(self, seconds):
+        """Whether the kernel has said nothing for so long and has not begun its first program."""
+        if not self.running or self.paused or time.time() - os.path.getmtime(self.log) < seconds:
+            return False
+        with open(self.log, "rb") as log:
+            return b"Run /init" not in log.read()
 
     def send(self, kind, ident, data=b""):
         if not self.ready.is_set() or self.agent is None or self.agent.is_closing():

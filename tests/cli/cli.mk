@@ -12,4 +12,4 @@ cli-tests: $(CLI_SERVER)
 
 $(CLI_SERVER): tests/cli/rdm_server.cpp tests/unit/user_rdm_server.hpp $(LIB_INTERNAL)
 	@mkdir -p $(@D)
-	$(CXX) -std=c++20 -g -O2 $(lib_warn) -Itests/unit $(lib_cppflags) $(CXXFLAGS) -o $@ $< $(LIB_INTERNAL) $(lib_nl) -lpthread
+	$(CXX) -std=c++20 -g1 -O2 $(lib_warn) -Itests/unit $(lib_cppflags) $(CXXFLAGS) -o $@ $< $(LIB_INTERNAL) $(lib_nl) -lpthread

@@ -17,7 +17,7 @@ peer: $(PEER_BIN) $(peer_sh)
 
 $(BUILD)/obj/peer/%.o: tests/peer/%.cpp
 	@mkdir -p $(@D)
-	$(CXX) -std=c++20 $(LIB_CPPFLAGS) -Ikernel $(CPPFLAGS) -g -O2 -Wall -Wextra -Werror -MMD -MP \
+	$(CXX) -std=c++20 $(LIB_CPPFLAGS) -Ikernel $(CPPFLAGS) -g1 -O2 -Wall -Wextra -Werror -MMD -MP \
 		$(CXXFLAGS) -c -o $@ $<
 
 $(PEER_BIN): $(peer_obj) $(LIB_INTERNAL)

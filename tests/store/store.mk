@@ -19,7 +19,7 @@ store: $(store_bin) $(lib_out)/bin/dsmasterd
 
 $(STORE_DIR)/%: tests/store/%.cpp $(LIB_INTERNAL) $(LIB_STD)
 	@mkdir -p $(@D)
-	$(CXX) -std=c++20 $(LIB_CPPFLAGS) $(CPPFLAGS) -g -O2 -Wall -Wextra -Werror -MMD -MP -MF $@.d -MT $@ \
+	$(CXX) -std=c++20 $(LIB_CPPFLAGS) $(CPPFLAGS) -g1 -O2 -Wall -Wextra -Werror -MMD -MP -MF $@.d -MT $@ \
 		$(LIB_SANFLAGS) $(LIB_STDFLAGS) $(CXXFLAGS) -o $@ $< $(LIB_INTERNAL) $(LDFLAGS) $(lib_nl) -lcmocka -lpthread
 
 # It stands between the store and the fabric.

@@ -12,7 +12,7 @@ endif
 
 TREE_DIR	:= $(BUILD)/tests/tree$(if $(SAN),-$(SAN))
 tree_bin	:= $(addprefix $(TREE_DIR)/,bulk clients crashes clients-no-crc clients-no-version)
-tree_build	= $(CXX) -std=c++20 -Iuser/lib $(LIB_CPPFLAGS) -Ikernel $(CPPFLAGS) -g -O2 -Wall -Wextra -Werror \
+tree_build	= $(CXX) -std=c++20 -Iuser/lib $(LIB_CPPFLAGS) -Ikernel $(CPPFLAGS) -g1 -O2 -Wall -Wextra -Werror \
 	$(LIB_SANFLAGS) $(LIB_STDFLAGS) $(CXXFLAGS) -o $@ $(filter %.cpp %.a,$^) $(LDFLAGS) $(lib_nl)
 tree_headers	:= $(wildcard tests/tree/*.hpp user/lib/btree/*.hpp)
 

@@ -1,11 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 // What dsmasterd makes of requests that come together, and of what it cannot write now.
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+
 #include "master_world.hpp"
 
 namespace {
 
 using namespace master_test;
 using std::chrono::milliseconds;
+
+/// How much lies in this process's sockets that those at the other ends have not read.
+uint64_t unread() {
+    uint64_t sum = 0;
+    for (const auto &entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+        int fd = std::stoi(entry.path().filename()), bytes = 0;
+        struct stat status;
+        if (fstat(fd, &status) == 0 && S_ISSOCK(status.st_mode) && ioctl(fd, SIOCOUTQ, &bytes) == 0)
+            sum += static_cast<uint64_t>(bytes);
+    }
+    return sum;
+}
 
 /// Requests that the master finds together, in this order.
 class Together {
@@ -16,6 +34,7 @@ public:
     ~Together() { answers(); }
 
     void send(std::vector<std::byte> request) {
+        uint64_t before = unread();
         std::unique_lock guard(lock_);
         size_t n = statuses_.size();
         statuses_.push_back(1);
@@ -25,7 +44,7 @@ public:
             std::lock_guard guard(lock_);
             statuses_[n] = status;
         });
-        std::this_thread::sleep_for(milliseconds(100));
+        eventually([&] { return unread() > before; });
     }
     std::vector<int> answers() {
         world_.resume();

@@ -24,7 +24,9 @@ include user/tools/dsmasterd.mk
 endif
 
 unit_cppflags	= -Iuser/lib $(LIB_CPPFLAGS) -Ikernel -DUNIT_SOURCE_DIR='"$(CURDIR)"'
-unit_flags	= $(unit_cppflags) $(CPPFLAGS) -g -O2 -Wall -Wextra -Werror -MMD -MP -MF $@.d -MT $@ $(LIB_SANFLAGS)
+unit_flags	= $(unit_cppflags) $(CPPFLAGS) -g1 -O2 -Wall -Wextra -Werror -MMD -MP -MF $@.d -MT $@ $(LIB_SANFLAGS)
+# In C++ they are compiled in two thirds of the time if they need not be fast.
+unit_quick	= $(CXXFLAGS) -Og -Wno-maybe-uninitialized
 unit_libs	= -lcmocka -lcrypto -lpthread
 $(UNIT_DIR)/user_sim_% $(UNIT_DIR)/dsctl_%: unit_libs += $(SIM_LIBS)
 
@@ -47,7 +49,7 @@ weak_src	:= $(wildcard tests/weak/*.c)
 weak_obj	:= $(weak_src:tests/weak/%.c=$(UNIT_DIR)/weak/%.o)
 $(weak_obj): $(UNIT_DIR)/weak/%.o: tests/weak/%.c
 	@mkdir -p $(@D)
-	$(CC) -std=gnu11 -g -O2 -Wall -Wextra -Werror -MMD -MP $(CFLAGS) -c -o $@ $<
+	$(CC) -std=gnu11 -g1 -O2 -Wall -Wextra -Werror -MMD -MP $(CFLAGS) -c -o $@ $<
 
 $(UNIT_DIR)/core_weak_%: LIB_SANFLAGS = -fsanitize=thread
 $(UNIT_DIR)/core_weak_%: tests/unit/core_weak_%.c $(weak_obj)
@@ -61,24 +63,26 @@ $(UNIT_DIR)/%: tests/model/%.c
 
 # With the real tables of dsctl.
 unit_dsctl	:= $(filter-out %/main.o,$(DSCTL_OBJ))
-$(UNIT_DIR)/dsctl_words_test: tests/unit/dsctl_words_test.cpp $(unit_dsctl) $(LIB_INTERNAL) $(LIB_STD)
+$(UNIT_DIR)/dsctl_words_test: tests/unit/dsctl_words_test.cpp $(unit_dsctl) $(LIB_SIM) $(LIB_INTERNAL) $(LIB_STD)
 	@mkdir -p $(@D)
-	$(CXX) -std=c++20 $(unit_flags) $(LIB_STDFLAGS) $(CXXFLAGS) -o $@ $< $(unit_dsctl) $(LIB_INTERNAL) $(LDFLAGS) \
+	$(CXX) -std=c++20 $(unit_flags) $(LIB_STDFLAGS) $(unit_quick) -o $@ $< $(unit_dsctl) $(LIB_SIM) $(LIB_INTERNAL) $(LDFLAGS) \
 		$(DSCTL_LIBS) $(unit_libs)
 
 # With parts of dsmasterd.
 unit_master	:= $(filter-out %/main.o,$(MASTER_OBJ))
 $(UNIT_DIR)/master_%: tests/unit/master_%.cpp $(unit_master) $(LIB_INTERNAL) $(LIB_STD)
 	@mkdir -p $(@D)
-	$(CXX) -std=c++20 $(unit_flags) $(LIB_STDFLAGS) -Iuser/tools/dsmasterd $(CXXFLAGS) -o $@ $< $(unit_master) $(LIB_INTERNAL) \
-		$(LDFLAGS) $(MASTER_LIBS) $(unit_libs)
+	$(CXX) -std=c++20 $(unit_flags) $(LIB_STDFLAGS) -Iuser/tools/dsmasterd $(unit_quick) -o $@ $< $(unit_master) \
+		$(LIB_INTERNAL) $(LDFLAGS) $(MASTER_LIBS) $(unit_libs)
 
 $(UNIT_DIR)/%: tests/unit/%.c $(LIB_INTERNAL)
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 $(unit_flags) $(CFLAGS) -o $@ $< $(LIB_INTERNAL) $(LDFLAGS) $(lib_nl) $(unit_libs) -lstdc++
 
+$(filter $(UNIT_DIR)/user_sim_% $(UNIT_DIR)/dsctl_%,$(unit_bin)): $(LIB_SIM)
 $(UNIT_DIR)/%: tests/unit/%.cpp $(LIB_INTERNAL) $(LIB_STD)
 	@mkdir -p $(@D)
-	$(CXX) -std=c++20 $(unit_flags) $(LIB_STDFLAGS) $(CXXFLAGS) -o $@ $< $(LIB_INTERNAL) $(LDFLAGS) $(lib_nl) $(unit_libs)
+	$(CXX) -std=c++20 $(unit_flags) $(LIB_STDFLAGS) $(unit_quick) -o $@ $< $(filter $(LIB_SIM),$^) $(LIB_INTERNAL) $(LDFLAGS) \
+		$(lib_nl) $(unit_libs)
 
 -include $(unit_bin:=.d) $(weak_obj:.o=.d)

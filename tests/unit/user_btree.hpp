@@ -160,7 +160,8 @@ inline ds_tree *open_tree(uint32_t id, uint64_t cache = DS_TREE_CACHE_DEFAULT,
 }
 
 inline int setup_with(uint32_t servers) {
-    path = "/tmp/ds-unit-tree-" + std::to_string(getpid());
+    const bool memory = access("/dev/shm", W_OK) == 0;  // where a file costs half as much
+    path = (memory ? "/dev/shm/ds-unit-tree-" : "/tmp/ds-unit-tree-") + std::to_string(getpid());
     unlink(path.c_str());
     ds_local_options options{};
     options.size = sizeof(options);

@@ -30,13 +30,13 @@ LIB_CPPFLAGS	:= -Iuser/lib/include -Iinclude/uapi
 # needs half as long again for -O1, which saves less when the tests run.
 LIB_SANFLAGS	:= $(if $(SAN),-Og -g1 -fsanitize=$(SAN) -fno-sanitize-recover=all \
 			-fno-omit-frame-pointer -Wno-maybe-uninitialized)
-# A third of the time would go into the standard headers: they are compiled once.
-# `make tidy` does without, and so shows that each file includes what it needs.
+# A third of the time would go into the standard headers: those that many files include are
+# compiled once. `make tidy` does without, and so shows that each file includes what it needs.
 LIB_STD		:= $(lib_out)/std.hpp.gch
 LIB_STDFLAGS	:= -fPIC -Winvalid-pch -Wno-error=invalid-pch -include $(lib_out)/std.hpp
 lib_warn	:= -Wall -Wextra -Werror
 lib_cppflags	= -Iuser/lib $(LIB_CPPFLAGS) -Ikernel $(shell pkg-config --cflags libnl-genl-3.0)
-lib_cflags	= -g -O2 $(lib_warn) -fPIC -fvisibility=hidden -MMD -MP
+lib_cflags	= -g1 -O2 $(lib_warn) -fPIC -fvisibility=hidden -MMD -MP
 lib_nl		= $(shell pkg-config --libs libnl-genl-3.0)
 
 # The portable core: files that compile into ds.ko and into user space; their
@@ -47,11 +47,11 @@ netlink_o	:= $(patsubst %.cpp,$(lib_obj)/%.o,$(wildcard user/lib/netlink/*.cpp))
 lib_o		:= $(patsubst %.cpp,$(lib_obj)/%.o,$(wildcard user/lib/abi/*.cpp user/lib/btree/*.cpp \
 			user/lib/fabric/*.cpp user/lib/pool/*.cpp user/lib/rdm/*.cpp user/lib/store/*.cpp))
 
-# The simulator is for dsctl and tests; only what uses it needs SIM_LIBS. It has a copy of the core
+# The simulator is for dsctl and tests; what uses it needs LIB_SIM and SIM_LIBS. It has a copy of the core
 # for itself, in which nothing is atomic and no lock is taken; nobody else sees its names.
 sim_parts	:= $(patsubst %.cpp,$(lib_obj)/%.o,$(wildcard user/lib/sim/*.cpp)) \
 			$(lib_obj)/user/lib/sim/core_alone.o
-sim_o		:= $(lib_obj)/user/lib/sim.o
+LIB_SIM		:= $(lib_obj)/user/lib/sim.o
 SIM_LIBS	:= -lz -llzma -lzstd
 
 LIB_SO		:= $(LIB_DIR)/libdsuser.so
@@ -74,8 +74,9 @@ $(lib_obj)/%.o: %.cpp $(LIB_STD)
 
 $(lib_out)/std.hpp.gch: user/lib/lib.mk
 	@mkdir -p $(@D)
-	grep -rhE '^#include <[a-z_]+>' user --include='*.[ch]pp' | sort -u > $(@:.gch=)
-	$(CXX) -std=c++20 -g -O2 -fPIC $(lib_warn) $(CPPFLAGS) $(LIB_SANFLAGS) $(CXXFLAGS) -x c++-header -o $@ $(@:.gch=)
+	grep -rhE '^#include <[a-z_]+>' user --include='*.[ch]pp' | sort | uniq -c | \
+		awk '$$1 >= 15 { print $$2, $$3 }' > $(@:.gch=)
+	$(CXX) -std=c++20 -g1 -O2 -fPIC $(lib_warn) $(CPPFLAGS) $(LIB_SANFLAGS) $(CXXFLAGS) -x c++-header -o $@ $(@:.gch=)
 
 $(lib_obj)/%.o: %.c
 	@mkdir -p $(@D)
@@ -86,14 +87,14 @@ $(sim_parts): private lib_cppflags += -DDS_ALONE
 $(sim_parts): private override CFLAGS += $(if $(SAN),,-O3) -fno-lto
 $(sim_parts): private override CXXFLAGS += $(if $(SAN),,-O3) -fno-lto
 # The address sanitizer has a name of its own for each variable.
-$(sim_o): $(sim_parts)
+$(LIB_SIM): $(sim_parts)
 	$(CXX) -r -nostdlib -o $@.all $^
 	$(OBJCOPY) --wildcard --localize-symbol='ds_*' --localize-symbol='__odr_asan.ds_*' $@.all $@
 
 $(LIB_CORE): $(core_o)
 $(LIB_NETLINK): $(netlink_o)
 # For unit tests, which look behind the version script.
-$(LIB_INTERNAL): $(lib_o) $(sim_o) $(netlink_o) $(core_o)
+$(LIB_INTERNAL): $(lib_o) $(netlink_o) $(core_o)
 $(LIB_CORE) $(LIB_NETLINK) $(LIB_INTERNAL):
 	@mkdir -p $(@D)
 	@rm -f $@

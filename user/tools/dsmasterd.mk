@@ -20,7 +20,7 @@ $(lib_out)/bin/dsmasterd: $(MASTER_OBJ) $(LIB_INTERNAL)
 
 $(MASTER_OBJ): $(lib_out)/obj/tools/%.o: user/tools/%.cpp $(LIB_STD)
 	@mkdir -p $(@D)
-	$(CXX) -std=c++20 -g -O2 -Wall -Wextra -Werror -MMD -MP $(MASTER_CPPFLAGS) $(CPPFLAGS) $(LIB_SANFLAGS) \
+	$(CXX) -std=c++20 -g1 -O2 -Wall -Wextra -Werror -MMD -MP $(MASTER_CPPFLAGS) $(CPPFLAGS) $(LIB_SANFLAGS) \
 		$(LIB_STDFLAGS) $(CXXFLAGS) -c -o $@ $<
 
 -include $(MASTER_OBJ:.o=.d)

@@ -11,7 +11,7 @@ endif
 
 DSCTL_SRC := $(wildcard user/tools/dsctl/*.cpp)
 DSCTL_OBJ := $(DSCTL_SRC:user/tools/%.cpp=$(lib_out)/obj/tools/%.o)
-DSCTL_CXXFLAGS := -std=c++20 -g -O2 -Wall -Wextra -Werror -MMD -MP \
+DSCTL_CXXFLAGS := -std=c++20 -g1 -O2 -Wall -Wextra -Werror -MMD -MP \
 	-Iinclude/uapi -Ikernel -Iuser/lib/include -Iuser/lib -DDSCTL_VERSION='"$(DS_VERSION)"' \
 	$(shell pkg-config --cflags libnl-genl-3.0)
 DSCTL_LIBS := $(shell pkg-config --libs libnl-genl-3.0 ncursesw) -libverbs $(SIM_LIBS)
@@ -19,7 +19,7 @@ DSCTL_LIBS := $(shell pkg-config --libs libnl-genl-3.0 ncursesw) -libverbs $(SIM
 .PHONY: dsctl
 dsctl: $(lib_out)/bin/dsctl
 
-$(lib_out)/bin/dsctl: $(DSCTL_OBJ) $(LIB_INTERNAL)
+$(lib_out)/bin/dsctl: $(DSCTL_OBJ) $(LIB_SIM) $(LIB_INTERNAL)
 	@mkdir -p $(@D)
 	$(CXX) $(LIB_SANFLAGS) $(LDFLAGS) -o $@ $^ $(DSCTL_LIBS)
 
