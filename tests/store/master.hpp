@@ -230,7 +230,7 @@ public:
     ds_store_totals settled() {
         for (int i = 0;; i++) {
             ds_store_totals t = totals();
-            if ((t.reserved == 0 && t.retired == 0) || i == 100)
+            if ((t.reserved == 0 && t.retired == 0) || i == 1200)
                 return t;
             std::this_thread::sleep_for(std::chrono::milliseconds(50));
         }
