@@ -18,7 +18,7 @@ from vm import Down, Machine, die_with_parent
 BOOT_SECONDS = 300   # a kernel that checks itself, on a busy host
 END_SECONDS = 30
 WATCH_SECONDS = 20
-SILENT_SECONDS = 120
+SILENT_SECONDS = 120  # a kernel that boots says something every few seconds
 BOOTS_AGAIN = 2
 STATUS_SPLAT, STATUS_TIMEOUT, STATUS_HARNESS, STATUS_INTERRUPTED = 70, 124, 125, 130
 KEPT_RUNS = 20
