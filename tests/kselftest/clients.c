@@ -109,6 +109,7 @@ TEST(whoever_is_fenced_does_nothing_more)
 #define CROWD		300	/* files of somebody who enrolls as often as he may */
 #define ENROLLED	1024	/* handles of each */
 #define FENCES		50
+#define ROUNDS		10
 
 /* Of a client that never was. The shortest of some: the machine may be busy with other things. */
 static unsigned long long us_of_a_fence(const struct setup *s)
@@ -128,7 +129,7 @@ static unsigned long long us_of_a_fence(const struct setup *s)
 TEST(many_clients_of_somebody_else_slow_no_fence)
 {
 	struct setup s = set_up(DS_ACCESS_ALL), other;
-	unsigned long long before = us_of_a_fence(&s), with;
+	unsigned long long before = us_of_a_fence(&s), with = ~0ull;
 
 	for (unsigned int i = 0; i < CROWD / ds_test_slow(); i++) {
 		other.fd = ds_open();
@@ -137,7 +138,9 @@ TEST(many_clients_of_somebody_else_slow_no_fence)
 			enroll(&other);
 		}
 	}
-	with = us_of_a_fence(&s);
+	/* Who goes through all of them is slow in each round; a busy machine is not for so long. */
+	for (int i = 0; with >= 2 * before + 3000 && i < ROUNDS; i++)
+		with = us_of_a_fence(&s);
 	printf("# %llu us, with many clients %llu\n", before, with);
 	EXPECT(with < 2 * before + 3000);
 }
