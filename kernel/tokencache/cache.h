@@ -29,6 +29,7 @@
  * @bytes: of it that are copied
  * @page: of L2, which it leaves or comes to; DS_L2_NONE for a move between L1 and home
  * @slot: that it leaves, in the tier @from
+ * @begun: as ds_policy_adapt_begins() says
  * @ret: -EINPROGRESS; once the change has ended 0, or why it was not moved
  */
 struct ds_cache_move {
@@ -37,6 +38,7 @@ struct ds_cache_move {
 	u32 bytes;
 	u32 page;
 	u32 slot;
+	u32 begun;
 	int ret;
 };
 

@@ -50,7 +50,7 @@ static int begin_one(struct ds_cache *c, struct ds_cache_move *m, u32 token, u32
 	m->page = m->from == 2 ? m->slot >> DS_L2_SLOT_BITS :
 		  to == 2 ? slot >> DS_L2_SLOT_BITS : DS_L2_NONE;
 	m->ret = -EINPROGRESS;
-	ds_policy_adapt_move(&c->policy, m->from, to, true);
+	m->begun = ds_policy_adapt_begins(&c->policy, m->from, to);
 	if (m->from == 2)
 		ds_l2_keep(&c->table.l2, m->slot, true);
 	/* Whether it could be copied is seen in the end. */
@@ -217,14 +217,17 @@ static void slot_reached(struct ds_cache *c, const struct ds_cache_move *m, bool
 /* @ret: why it is not made; 0 if nothing is known against it. */
 static int end_one(struct ds_cache *c, struct ds_cache_change *ch, struct ds_cache_move *m, int ret)
 {
-	ds_policy_adapt_move(&c->policy, m->from, m->move.to, false);
+	ds_policy_adapt_ends(&c->policy, m->from, m->move.to, m->begun);
 	if (ret)
 		ds_move_abort(&c->table, &m->move);
 	else
 		ret = ds_move_end(&c->table, &m->move, &ch->again);
-	if (!ret)
-		c->moved[m->from][m->move.to]++;
-	return ret;
+	if (ret)
+		return ret;
+	c->moved[m->from][m->move.to]++;
+	if (m->move.to == 1)
+		ds_policy_adapt_arrived(&c->policy, m->from, m->move.slot);
+	return 0;
 }
 
 int ds_change_end(struct ds_cache *c, struct ds_cache_change *ch, int begun)

@@ -96,7 +96,8 @@ struct ds_policy_load {
  * @begun: moves that have begun
  * @met: uses of the cache that these have met, each all of them; of many, half of both is forgotten
  *	in each interval
- * @lasts: uses of the cache that one meets; 0: it is not known, or they wait for it
+ * @lasts: uses of the cache that one meets on average; 0: it is not known, or they wait for it
+ * @quick: those that the quickest one lately has met; 0: it is not known
  * @cost: of one to L1, as ds_trials.move_cost
  */
 struct ds_policy_moves {
@@ -104,6 +105,7 @@ struct ds_policy_moves {
 	u32 begun;
 	u64 met;
 	u32 lasts;
+	u32 quick;
 	u32 cost;
 };
 

@@ -21,6 +21,7 @@
 #define DS_POLICY_WAIT_FOR_L2	(2 * DS_TRIAL_HIT)
 #define DS_POLICY_WAIT_FOR_HOST	(4 * DS_TRIAL_HIT)
 #define DS_POLICY_FEW_MOVES	16	/* of fewer it is not known how long one takes, who waits */
+#define DS_POLICY_LONG		64	/* uses that a move meets; of longer ones the quick ones count */
 #define DS_POLICY_WAITS_MOST	(15 * DS_POLICY_WAITS_ONE)
 #define DS_POLICY_WAITS_KEPT	64	/* one of so many is forgotten while few move, */
 #define DS_POLICY_WAITS_SLOWER	4u	/* in up to 2^4 intervals */
@@ -217,6 +218,20 @@ void ds_policy_adapt(struct ds_policy_001 *b, const struct ds_policy_load *load)
 
 /* ---- trials ---- */
 
+static bool ds_policy_are_long(const struct ds_policy_moves *moves)
+{
+	return moves->lasts > DS_POLICY_LONG;
+}
+
+/*
+ * Long ones differ, as they wait for each other. If the average were taken for all, each key would
+ * seem to come too late for its next uses, many of which it is in time for.
+ */
+static u32 ds_policy_lasts(const struct ds_policy_moves *moves)
+{
+	return ds_policy_are_long(moves) && moves->quick ? moves->quick : moves->lasts;
+}
+
 /* Who is in L1 would be in L2 otherwise, if there is one. Both together take from home. */
 void ds_policy_adapt_try(struct ds_policy *p, u64 hash, u32 uses, u32 tier)
 {
@@ -226,11 +241,11 @@ void ds_policy_adapt_try(struct ds_policy *p, u64 hash, u32 uses, u32 tier)
 	if (!ds_policy_is_sampled(p, hash))
 		return;
 	b->l1.move_cost = moves->cost;
-	b->l1.move_lasts = moves->lasts;
+	b->l1.move_lasts = ds_policy_lasts(moves);
 	ds_trials_access(&b->l1, hash, uses, b->params.alpha, b->clock);
 	if (!ds_trials_want(&b->both, hash))
 		return;
-	b->both.move_lasts = b->moves[1].lasts;
+	b->both.move_lasts = ds_policy_lasts(&b->moves[1]);
 	ds_trials_access(&b->both, hash, uses, 0, b->clock);
 }
 
@@ -263,13 +278,46 @@ void ds_policy_adapt_clock(struct ds_policy *p, u32 uses)
 	b->clock = uses;
 }
 
-void ds_policy_adapt_move(struct ds_policy *p, u32 from, u32 to, bool begins)
+/* Those that go up, if they matter. */
+static struct ds_policy_moves *ds_policy_moves_of(struct ds_policy *p, u32 from, u32 to)
 {
-	struct ds_policy_moves *moves;
-
 	if (!p->base || !p->base->adaptive || from < to)
+		return NULL;
+	return &p->base->moves[from == 3];
+}
+
+u32 ds_policy_adapt_begins(struct ds_policy *p, u32 from, u32 to)
+{
+	struct ds_policy_moves *moves = ds_policy_moves_of(p, from, to);
+
+	if (!moves)
+		return 0;
+	moves->now++;
+	moves->begun++;
+	return p->base->clock;
+}
+
+void ds_policy_adapt_ends(struct ds_policy *p, u32 from, u32 to, u32 begun)
+{
+	struct ds_policy_moves *moves = ds_policy_moves_of(p, from, to);
+	u32 uses;
+
+	if (!moves)
 		return;
-	moves = &p->base->moves[from == 3];
-	moves->now += begins ? 1 : -1;
-	moves->begun += begins;
+	moves->now--;
+	uses = min(p->base->clock - begun, DS_TRIAL_ON_ITS_WAY);
+	moves->quick = moves->quick ? min(moves->quick + moves->quick / 4 + 1, uses) : uses;
+}
+
+/* Its uses on the way were counted with those of tokens outside L1; in short moves they are few. */
+void ds_policy_adapt_arrived(struct ds_policy *p, u32 from, u32 slot)
+{
+	struct ds_policy_moves *moves = ds_policy_moves_of(p, from, 1);
+	u32 uses;
+
+	if (!moves || !ds_policy_are_long(moves))
+		return;
+	uses = ds_sketch_count(&p->base->sketch, ds_policy_hash(ds_policy_key(p, slot)));
+	if (uses > READ_ONCE(p->slots[slot].heat))
+		WRITE_ONCE(p->slots[slot].heat, (u8)uses);
 }

@@ -61,7 +61,13 @@ void ds_policy_adapt_hear(struct ds_policy *p);
  */
 void ds_policy_adapt_clock(struct ds_policy *p, u32 uses);
 
-/* A token begins to move from one tier to another, or no longer does. */
-void ds_policy_adapt_move(struct ds_policy *p, u32 from, u32 to, bool begins);
+/* A token begins to move from one tier to another: when, by the clock. */
+u32 ds_policy_adapt_begins(struct ds_policy *p, u32 from, u32 to);
+
+/* It no longer does; @begun: what was said when it began. */
+void ds_policy_adapt_ends(struct ds_policy *p, u32 from, u32 to, u32 begun);
+
+/* It has come to a slot of L1: after a long move it is as hot as it was used by now. */
+void ds_policy_adapt_arrived(struct ds_policy *p, u32 from, u32 slot);
 
 #endif /* DS_TOKENCACHE_POLICY_ADAPT_H */

@@ -20,13 +20,13 @@ static u32 clock_now;
 /* One after the other, each of which meets so many uses. */
 static void move(u32 from, u32 to, u32 moves, u32 uses)
 {
-	u32 i;
+	u32 i, begun;
 
 	for (; moves; moves--) {
-		ds_policy_adapt_move(&policy, from, to, true);
+		begun = ds_policy_adapt_begins(&policy, from, to);
 		for (i = 0; i < uses; i++)
 			ds_policy_adapt_clock(&policy, ++clock_now);
-		ds_policy_adapt_move(&policy, from, to, false);
+		ds_policy_adapt_ends(&policy, from, to, begun);
 	}
 }
 
@@ -54,7 +54,7 @@ static void end_interval(void)
 /* Of few it is not known, and not forgotten. Those from L2 and those from home are two things. */
 static void how_long_a_move_takes(void **state)
 {
-	u32 from, i;
+	u32 from, i, begun;
 
 	(void)state;
 	for (from = 2; from <= 3; from++) {
@@ -79,9 +79,9 @@ static void how_long_a_move_takes(void **state)
 		assert_int_equal(uses_of_a_move(from), 4);
 		/* Two at a time do not take longer. */
 		for (i = 0; i < 16; i++) {
-			ds_policy_adapt_move(&policy, from, 1, true);
+			begun = ds_policy_adapt_begins(&policy, from, 1);
 			move(from, 1, 1, 4);
-			ds_policy_adapt_move(&policy, from, 1, false);
+			ds_policy_adapt_ends(&policy, from, 1, begun);
 		}
 		assert_int_equal(moves->now, 0);
 		assert_int_equal(uses_of_a_move(from), 4);
@@ -99,22 +99,125 @@ static void who_is_on_its_way(void **state)
 	} of[] = { { 3, 1, 0, 1 }, { 3, 2, 0, 1 }, { 2, 1, 1, 0 },
 		   { 1, 2, 0, 0 }, { 1, 3, 0, 0 }, { 2, 3, 0, 0 } };
 	const struct ds_policy_moves *moves;
-	u32 i;
+	u32 i, begun;
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(of); i++) {
 		start(64, DS_POLICY_ADAPTIVE_001, KEYS);
 		moves = policy.base->moves;
-		ds_policy_adapt_move(&policy, of[i].from, of[i].to, true);
+		begun = ds_policy_adapt_begins(&policy, of[i].from, of[i].to);
 		assert_int_equal(moves[0].now, of[i].l2);
 		assert_int_equal(moves[1].now, of[i].home);
-		ds_policy_adapt_move(&policy, of[i].from, of[i].to, false);
+		ds_policy_adapt_ends(&policy, of[i].from, of[i].to, begun);
 		assert_int_equal(moves[0].now, 0);
 		assert_int_equal(moves[1].now, 0);
 		assert_int_equal(moves[0].begun, of[i].l2);
 		assert_int_equal(moves[1].begun, of[i].home);
 		stop();
 	}
+}
+
+/* The miniatures' next key: to move from there takes it so many uses. */
+static u32 next_key_takes(u32 from)
+{
+	static u32 key;
+	u32 victim;
+
+	ds_policy_miss(&policy, key++ % KEYS, from, &victim);
+	return policy.base->l1.move_lasts;
+}
+
+/* The quickest lately; those from L2 and from home are two things here, too. */
+static void of_long_moves_quick_ones_count(void **state)
+{
+	struct ds_policy_load load = { .blocking = true };
+	struct ds_policy_001 *b = start_with_tick(&load);
+	u32 begun;
+
+	(void)state;
+	load.blocking = false;
+	assert_int_equal(ds_policy_001_add_l2(&policy, 756), 0);
+	b->l1.sampled = policy.sampled = ~0u;
+	b->both.sampled = ~0u;
+	clock_now = ~0u - 500;	/* it wraps */
+	ds_policy_adapt_clock(&policy, clock_now);
+	move(3, 1, 1, 60);
+	move(3, 2, 15, 65);
+	ds_policy_tick(&policy, 1, 0, &load);
+	assert_int_equal(b->moves[1].lasts, 64);
+	assert_int_equal(next_key_takes(3), 64);
+
+	/* What was quick is forgotten by a quarter each time. */
+	move(3, 1, 1, 200);
+	ds_policy_tick(&policy, 1, 0, &load);
+	assert_int_equal(b->moves[1].lasts, 72);
+	assert_int_equal(b->moves[1].quick, 65 + 65 / 4 + 1);
+	assert_int_equal(next_key_takes(3), 82);
+	assert_int_equal(b->both.move_lasts, 82);
+	assert_int_equal(next_key_takes(2), 0);
+	move(3, 2, 1, 7);
+	assert_int_equal(next_key_takes(3), 7);
+	move(3, 1, 2, 200);
+	assert_int_equal(next_key_takes(3), 12);
+
+	/* Nor is it known from one that met none. */
+	begun = ds_policy_adapt_begins(&policy, 3, 1);
+	assert_int_equal(next_key_takes(3), 12);
+	ds_policy_adapt_ends(&policy, 3, 1, begun);
+	assert_int_equal(next_key_takes(3), 72);
+	move(3, 1, 1, 70000);
+	assert_int_equal(next_key_takes(3), 65536);
+
+	move(2, 1, 16, 100);
+	move(2, 1, 1, 5);
+	ds_policy_tick(&policy, 1, 0, &load);
+	assert_int_equal(b->moves[0].lasts, 94);
+	assert_int_equal(next_key_takes(2), 5);
+	assert_int_equal(b->both.move_lasts, 65536);
+
+	load.blocking = true;
+	ds_policy_tick(&policy, 1, 0, &load);
+	assert_int_equal(next_key_takes(3), 0);
+	stop();
+}
+
+/* How hot a token is that is used five times from when it began to move, by how long that takes. */
+static u32 heat_of_who_comes(u32 mode, u32 from, u32 lasts)
+{
+	static const struct ds_policy_load load;
+	u32 slot, victim, i, heat;
+
+	start(CAPACITY, mode, KEYS);
+	ds_policy_tick(&policy, 1, 0, &load);
+	policy.base->params.promote_to_l1_threshold = 1;
+	policy.base->moves[from == 3].lasts = lasts;
+	slot = ds_policy_miss(&policy, 1, from, &victim);
+	for (i = 0; i < 4; i++)
+		ds_policy_001_heat(&policy, ds_policy_hash(1));
+	ds_policy_adapt_arrived(&policy, from, slot);
+	heat = policy.slots[slot].heat;
+	/* Nobody is made colder. */
+	policy.slots[slot].heat = 9;
+	ds_policy_adapt_arrived(&policy, from, slot);
+	assert_int_equal(policy.slots[slot].heat, 9);
+	stop();
+	return heat;
+}
+
+static void who_comes_late_is_as_hot_as_it_was_used(void **state)
+{
+	u32 from;
+
+	(void)state;
+	for (from = 2; from <= 3; from++) {
+		assert_int_equal(heat_of_who_comes(DS_POLICY_ADAPTIVE_001, from, 64), 1);
+		assert_int_equal(heat_of_who_comes(DS_POLICY_ADAPTIVE_001, from, 65), 5);
+		assert_int_equal(heat_of_who_comes(DS_POLICY_LITERAL_001, from, 65), 1);
+	}
+	start(CAPACITY, DS_POLICY_DEFAULT, KEYS);
+	use(1);
+	ds_policy_adapt_arrived(&policy, 3, slot_of[1]);
+	stop();
 }
 
 /* From where it is. Who is in L1 would be in L2, if there is one; both tiers take from home. */
@@ -171,7 +274,7 @@ static void a_use_of_who_is_on_its_way_counts(void **state)
 		start(64, mode, KEYS);
 		use(1);
 		ds_policy_001_met(&policy, 1, 3);
-		ds_policy_adapt_move(&policy, 3, 1, true);
+		ds_policy_adapt_begins(&policy, 3, 1);
 		if (policy.base)
 			assert_int_equal(ds_sketch_count(&policy.base->sketch, ds_policy_hash(1)),
 					 mode == DS_POLICY_ADAPTIVE_001 ? 2 : 1);
@@ -291,6 +394,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(how_long_a_move_takes),
 		TEST(who_is_on_its_way),
+		TEST(of_long_moves_quick_ones_count),
+		TEST(who_comes_late_is_as_hot_as_it_was_used),
 		TEST(where_a_key_comes_from),
 		TEST(a_use_of_who_is_on_its_way_counts),
 		TEST(what_waits_costs_more),

@@ -101,20 +101,27 @@ static bool not_in_l1(const struct ds_cache *c, u32 token, u32 tier)
 	return tier != 1;
 }
 
-/* The trials hear when a move begins, of uses meanwhile, and when it ends or is given up. */
+/*
+ * The trials hear when a move begins, of uses meanwhile, and when it ends or is given up. After a
+ * long one L1 hears of these uses, too.
+ */
 static void uses_on_the_way(void **state)
 {
 	struct ds_policy_001 *b;
 	struct ds_cache_change ch;
-	u32 i;
+	u32 i, slot;
 
 	(void)state;
 	for (i = 0; i < 2; i++) {
 		start(DS_POLICY_ADAPTIVE_001, 1);
 		b = cache.policy.base;
+		ds_policy_adapt_clock(&cache.policy, 7);
 		assert_int_equal(ds_cache_miss_begin(&cache, tokens[1], &ch), 0);
 		assert_int_equal(b->moves[1].now, 1);
-		ds_policy_adapt_clock(&cache.policy, 1);
+		slot = ch.moves[0].move.slot;
+		assert_int_equal(cache.policy.slots[slot].heat, 1);
+		b->moves[1].lasts = 100;
+		ds_policy_adapt_clock(&cache.policy, 8);
 		assert_int_equal(ds_cache_miss(&cache, tokens[1]), -EBUSY);
 		assert_int_equal(b->l1.uses, 2);
 		assert_int_equal(b->moves[1].met, 1);
@@ -123,6 +130,9 @@ static void uses_on_the_way(void **state)
 		else
 			assert_int_equal(ds_cache_miss_end(&cache, &ch), 0);
 		assert_int_equal(b->moves[1].now, 0);
+		assert_int_equal(b->moves[1].quick, 1);
+		if (!i)
+			assert_int_equal(cache.policy.slots[slot].heat, 2);
 		assert_int_equal(b->moves[1].begun, 1);
 		assert_int_equal(b->moves[0].begun, 0);
 		stop();
