@@ -21,7 +21,7 @@
 #define DS_POLICY_WAIT_FOR_L2	(2 * DS_TRIAL_HIT)
 #define DS_POLICY_WAIT_FOR_HOST	(4 * DS_TRIAL_HIT)
 #define DS_POLICY_FEW_MOVES	16	/* of fewer it is not known how long one takes, who waits */
-#define DS_POLICY_LONG		64	/* uses that a move meets; of longer ones the quick ones count */
+#define DS_POLICY_LONG		64	/* uses; of moves that meet more the quick ones count */
 #define DS_POLICY_WAITS_MOST	(15 * DS_POLICY_WAITS_ONE)
 #define DS_POLICY_WAITS_KEPT	64	/* one of so many is forgotten while few move, */
 #define DS_POLICY_WAITS_SLOWER	4u	/* in up to 2^4 intervals */
