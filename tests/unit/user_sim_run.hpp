@@ -3,6 +3,8 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <functional>
 #include <initializer_list>
 #include <map>
 #include <sstream>
@@ -103,6 +105,10 @@ inline void assert_conserved(const Trace &trace, const RunResult &r) {
     assert_int_equal(r.accesses, trace.accesses());
     assert_int_equal(r.found[1] + r.found[2] + r.found[3], r.accesses);
     assert_int_equal(r.times.count(), r.accesses);
+    std::array<uint64_t, 4> found{};
+    for (const Kind &kind : r.kinds)
+        std::ranges::transform(found, kind.found, found.begin(), std::plus());
+    assert_true(r.kinds.empty() || found == r.found);
 }
 
 }  // namespace simtest

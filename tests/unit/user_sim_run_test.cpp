@@ -4,9 +4,7 @@
 #include <atomic>
 #include <cerrno>
 #include <functional>
-#include <map>
 #include <random>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -99,18 +97,6 @@ void too_many_objects(void **) {
     make_policy("lru", 64, trace);
     trace.uniques--;
     make_policy("ds", 64, trace);
-}
-
-void bad_classes(void **) {
-    for (const char *text :
-         {"", "frob:100", "token", "token:", "token:0", "token:101", "token:99", "token:60,wqe:41",
-          "token:100,wqe:1", "token:100,", "token:1e2", "token:300,wqe:56", ":100"}) {
-        auto error = error_of([&] { ClassShares::parse(text); });
-        assert_int_equal(error.code, EINVAL);
-        assert_true(has(error.remedy, "doorbell"));
-    }
-    assert_true(ClassShares::parse("token:100").only_tokens());
-    assert_false(ClassShares::parse("wqe:100").only_tokens());
 }
 
 // ---- One request after the other, by hand
@@ -453,69 +439,6 @@ void parameters_are_heeded(void **) {
     assert_true(numbers(aged) != numbers(run(trace, RunOptions())));
 }
 
-void classes_keep_to_their_tiers(void **) {
-    Trace trace = zipf(500, 100'000, 0.2);
-    RunOptions options;
-    options.l1 = 100;
-    options.l2 = 1;
-    for (const EntryClass &kind : entry_classes) {
-        options.classes = ClassShares::parse(std::string(kind.name) + ":100");
-        RunOptions with_batch = options;
-        with_batch.set("PREFETCH_BATCH_THRESHOLD", 4);
-        RunResult r;
-        for (const RunOptions &each : {with_batch, options}) {
-            r = run(trace, each);
-            assert_conserved(trace, r);
-            assert_int_equal(r.found[1] > 0, kind.in_l1);
-            assert_int_equal(r.moved[1] > 0, kind.in_l1);
-            assert_int_equal(r.found[2] > 0, kind.in_l2);
-            assert_int_equal(r.moved[2] > 0, kind.in_l2);
-        }
-        assert_int_equal(r.pcie.bytes, uint64_t(kind.bytes) * r.pcie.operations);
-        assert_int_equal(r.cxl.bytes, uint64_t(kind.bytes) * r.cxl.operations);
-    }
-    // Side by side: whoever moves is of a class that may be there.
-    options.classes = ClassShares::parse("token:30,doorbell:10,wqe:10,qp:20,index:10,history:20");
-    std::string text;
-    EventLog log(to(text));
-    RunResult r = run(trace, options, &log);
-    log.finish();
-    assert_conserved(trace, r);
-    std::map<uint64_t, uint32_t> object_of;
-    for (uint32_t object = 0; object < trace.uniques; object++)
-        object_of[trace.keys.empty() ? object : trace.keys[object]] = object;
-    std::istringstream lines(text);
-    std::array<uint64_t, 4> moved{};
-    for (std::string line; std::getline(lines, line);) {
-        uint64_t token = 0;
-        unsigned to = 0;
-        if (has(line, "expand"))
-            continue;
-        assert_int_equal(sscanf(line.c_str() + line.find("\"token\""),
-                                "\"token\":%lu,\"from\":%*u,\"to\":%u", &token, &to),
-                         2);
-        const EntryClass &kind =
-            entry_classes.at(options.classes.of(Random(options.seed), object_of.at(token)));
-        assert_true(to == 3 || (to == 2 ? kind.in_l2 : kind.in_l1));
-        moved.at(to)++;
-    }
-    assert_true(moved == r.moved);
-    assert_true(moved[1] > 0 && moved[2] > 0 && moved[3] > 0);
-}
-
-void shares_of_classes(void **) {
-    ClassShares shares = ClassShares::parse("token:50,qp:30,history:20");
-    std::array<uint64_t, entry_classes.size()> counts{};
-    Random random(seed);
-
-    for (uint32_t object = 0; object < 100'000; object++)
-        counts.at(shares.of(random, object))++;
-    assert_true(std::llabs(int64_t(counts[0]) - 50'000) < 600);
-    assert_true(std::llabs(int64_t(counts[3]) - 30'000) < 600);
-    assert_true(std::llabs(int64_t(counts[5]) - 20'000) < 600);
-    assert_int_equal(counts[1] + counts[2] + counts[4], 0);
-}
-
 // ---- What the simulation must show
 
 /// A hundredth of the accesses make a token move: it is a new one, and asked
@@ -562,7 +485,6 @@ int main() {
         cmocka_unit_test(bad_options),
         cmocka_unit_test(bad_parameters),
         cmocka_unit_test(too_many_objects),
-        cmocka_unit_test(bad_classes),
         cmocka_unit_test(no_request_at_all),
         cmocka_unit_test(a_miss_and_a_move),
         cmocka_unit_test(virtual_time_ends),
@@ -580,8 +502,6 @@ int main() {
         cmocka_unit_test(bursts_are_not_waited_for),
         cmocka_unit_test(fan_outs_are_learned),
         cmocka_unit_test(parameters_are_heeded),
-        cmocka_unit_test(classes_keep_to_their_tiers),
-        cmocka_unit_test(shares_of_classes),
         cmocka_unit_test(optimistic_moves_are_not_waited_for),
     };
 

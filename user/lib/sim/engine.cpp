@@ -75,6 +75,7 @@ Engine::Engine(const Trace &trace, const RunOptions &options, EventLog *events)
       arrivals_(options.outstanding   ? Arrivals::closed(*options.outstanding)
                 : options.trace_times ? Arrivals::at(trace.time_ns)
                                       : Arrivals::open(options.rate)),
+      classes_(!options.classes.only_tokens()),
       tokens_(trace.uniques) {
     cache_->table.blocking = options.mode == Mode::blocking;
     set_parameters(&cache_->policy, options);
@@ -82,7 +83,16 @@ Engine::Engine(const Trace &trace, const RunOptions &options, EventLog *events)
         batch_.emplace(*this, options);
     if (options.handlers)
         mailbox_.emplace(*this, options);
+    tell_kinds();
     begin_objects();
+}
+
+void Engine::tell_kinds() {
+    Kinds kinds = classes_ ? Kinds::by_class(options_.classes, random_, trace_.uniques)
+                           : Kinds::by_type(trace_);
+
+    result_.kinds = std::move(kinds.kinds);
+    kinds_ = std::move(kinds.of);
 }
 
 // Whoever is not created by its first request has always been there.
@@ -90,9 +100,7 @@ void Engine::begin_objects() {
     std::vector<uint8_t> seen(trace_.uniques), created(trace_.uniques);
     uint32_t unseen = trace_.uniques;
 
-    if (!options_.classes.only_tokens()) {
-        for (uint32_t object = 0; object < trace_.uniques; object++)
-            classes_.push_back(options_.classes.of(random_, object));
+    if (classes_) {
         cache_->allowed = [](const ds_cache *cache, u32 token, u32 tier) {
             const Engine &engine = Cache::owner(cache);
             const EntryClass &kind = engine.class_of(engine.objects_[ds_token_index(token)]);
@@ -120,7 +128,7 @@ void Engine::begin_objects() {
     if (cache_->table.blocking) {
         ds_token_find(&cache_->table, token, &word);
         if (ds_word_is_moving(word)) {
-            result_.found[ds_word_tier(word)]++;
+            found(ask.object, ds_word_tier(word));
             wait(ask, change_of(token), Left::use);
             return;
         }
@@ -130,7 +138,7 @@ void Engine::begin_objects() {
         return;
     }
     unsigned tier = touch(token, ask.write);
-    result_.found[tier]++;
+    found(ask.object, tier);
     if (tier != 1 && promote(token, now) && cache_->table.blocking)
         wait(ask, change_of(token), Left::nothing);
     else

@@ -13,6 +13,7 @@
 #include "sim/agenda.hpp"
 #include "sim/arrivals.hpp"
 #include "sim/core.hpp"
+#include "sim/kinds.hpp"
 #include "sim/mailbox.hpp"
 #include "sim/run.hpp"
 
@@ -144,11 +145,17 @@ private:
         bool over;         // given up before its event
     };
     // engine.cpp: requests
+    void tell_kinds();
     void begin_objects();
     void ask_for(uint32_t token, u64 word);
     void look_ahead(std::span<const Request> requests, const u64 *&soon);
     void begin(Request request, uint32_t place, uint64_t now);
     void access(const Ask &ask, uint64_t now);
+    void found(uint32_t object, unsigned tier) {
+        result_.found[tier]++;
+        if (!kinds_.empty())
+            result_.kinds[kinds_[object]].found[tier]++;
+    }
     unsigned touch(uint32_t token, bool write);
     unsigned reach(uint32_t token, bool write);
     [[noreturn]] static void refuse_token(int rc);
@@ -210,11 +217,10 @@ private:
 
     uint32_t bytes_of(uint32_t object) const { return class_of(object).bytes; }
     uint32_t bytes_of_token(uint32_t token) const {
-        return classes_.empty() ? entry_classes[0].bytes
-                                : bytes_of(objects_[ds_token_index(token)]);
+        return classes_ ? bytes_of(objects_[ds_token_index(token)]) : entry_classes[0].bytes;
     }
     const EntryClass &class_of(uint32_t object) const {
-        return entry_classes[classes_.empty() ? 0 : classes_[object]];
+        return entry_classes[classes_ ? kinds_[object] : 0];
     }
 
     // May it be in a tier above?
@@ -235,7 +241,8 @@ private:
     Arrivals arrivals_;
     RunResult result_;
 
-    std::vector<uint8_t> classes_;      // by object; empty: all are tokens
+    bool classes_;                      // the kinds are classes, else all are tokens
+    std::vector<uint8_t> kinds_;        // by object; empty: nobody knows
     std::vector<uint32_t> tokens_;      // by object; 0: there is none
     std::vector<uint32_t> objects_;     // by index of the token
     std::vector<uint32_t> changes_of_;  // by index of the token

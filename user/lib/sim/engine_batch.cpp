@@ -216,7 +216,7 @@ void Engine::access_batched(const Ask &ask, uint32_t token, uint64_t now) {
 
     ds_token_find(&cache_->table, token, &word);
     unsigned tier = touch(token, false);
-    result_.found[tier]++;
+    found(ask.object, tier);
     if (!can_rise(token, tier) || ds_word_is_moving(word) || !batch_->add(ask, token, now))
         serve(ask, reach(token, ask.write), now);
     flush_if_due(now);

@@ -11,9 +11,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sim/entry_class.hpp"
 #include "sim/event_log.hpp"
+#include "sim/kinds.hpp"
 #include "sim/percentiles.hpp"
 #include "sim/tier_model.hpp"
 #include "sim/trace.hpp"
@@ -72,6 +74,7 @@ struct RunResult {
     uint64_t accesses = 0;
     std::array<uint64_t, 4> found{};  ///< accesses by the tier, 1 to 3, in which the token was
     Percentiles times;                ///< of accesses, in ns
+    std::vector<Kind> kinds;          ///< the same of each kind of objects; empty: nobody knows
     uint64_t waits = 0;               ///< accesses that waited for a move to end
 
     std::array<uint64_t, 4> moved{};  ///< moves that ended, by the tier to which

@@ -16,6 +16,7 @@ namespace dsctl {
 namespace {
 
 using ds::sim::EventLog;
+using ds::sim::Kind;
 using ds::sim::RunOptions;
 using ds::sim::RunResult;
 using ds::sim::Trace;
@@ -80,12 +81,34 @@ Json json_of(const std::vector<double> &numbers) {
     return array;
 }
 
+// Those that the trace has.
+std::vector<Kind> kinds_of(const RunResult &result) {
+    std::vector<Kind> kinds = result.kinds;
+
+    std::erase_if(kinds, [](const Kind &kind) { return kind.objects == 0; });
+    return kinds;
+}
+
+Json json_of(const std::vector<Kind> &kinds) {
+    Json array = Json::array();
+
+    for (const Kind &kind : kinds)
+        array.push_back({{"kind", kind.name},
+                         {"objects", kind.objects},
+                         {"accesses", kind.accesses()},
+                         {"l1_hits", kind.found[1]},
+                         {"l2_hits", kind.found[2]},
+                         {"misses", kind.found[3]}});
+    return array;
+}
+
 void respond(Call &call, const std::string &file, const Trace &trace, const Line &line,
-             const std::optional<Timing> &timing) {
+             const RunResult &result, const std::optional<Timing> &timing) {
     Json row{{"file", file},
              {"format", ds::sim::name_of(trace.format)},
              {"uniques", trace.uniques},
              {"run", json_of(line)},
+             {"kinds", json_of(kinds_of(result))},
              {"timing", nullptr}};
 
     if (timing)
@@ -118,6 +141,25 @@ Fields fields_of(const RunOptions &options) {
             {"requests", arrivals_text(options)}};
 }
 
+std::string found_text(const std::array<uint64_t, 4> &found, uint64_t accesses) {
+    auto share = [&](unsigned tier) {
+        return 100 * static_cast<double>(found.at(tier)) /
+               static_cast<double>(std::max<uint64_t>(1, accesses));
+    };
+
+    return format("L1 %.2f %%, L2 %.2f %%, L3 %.2f %%", share(1), share(2), share(3));
+}
+
+void add_found(Fields &fields, const RunResult &result) {
+    fields.emplace_back("accesses", std::to_string(result.accesses));
+    fields.emplace_back("found in", found_text(result.found, result.accesses));
+    for (const Kind &kind : kinds_of(result))
+        fields.emplace_back(std::string("  ") + std::string(kind.name),
+                            found_text(kind.found, kind.accesses()) +
+                                format("; %llu accesses to %llu objects", 0ULL + kind.accesses(),
+                                       0ULL + kind.objects));
+}
+
 // What only some runs have.
 void add_optional(Fields &fields, const RunOptions &options, const RunResult &result) {
     if (batch_of(options))
@@ -133,18 +175,12 @@ void add_optional(Fields &fields, const RunOptions &options, const RunResult &re
 
 void print_fields(Call &call, const RunOptions &options, const RunResult &result,
                   const std::optional<Timing> &timing) {
-    auto share = [&](unsigned tier) {
-        return 100 * static_cast<double>(result.found.at(tier)) /
-               static_cast<double>(result.accesses);
-    };
     Fields fields = fields_of(options);
 
+    add_found(fields, result);
     fields.insert(
         fields.end(),
         {
-            {"accesses", std::to_string(result.accesses)},
-            {"found in",
-             format("L1 %.2f %%, L2 %.2f %%, L3 %.2f %%", share(1), share(2), share(3))},
             {"access time", format("%.1f ns on average, P50 %llu, P99 %llu, P99.9 %llu ns",
                                    result.times.mean(), 0ULL + result.times.p50(),
                                    0ULL + result.times.p99(), 0ULL + result.times.p999())},
@@ -215,7 +251,7 @@ Exit sim_run(Call &call) {
         timing = timing_of(call, trace, options);
 
     Line line = line_of(call, options, result);
-    respond(call, file, trace, line, timing);
+    respond(call, file, trace, line, result, timing);
     if (csv) {
         call.out.line("trace" + csv_names(line));
         call.out.line(quoted(file) + csv_values(line));
