@@ -81,4 +81,23 @@ static inline void cgroup_of_16_mib(void)
 	write_file(path, "0");
 }
 
+/* All that the RDMA devices have, added up: 0 if there is no program that says it. */
+static inline uint64_t resources(void)
+{
+	FILE *f = popen("rdma resource show 2>/dev/null", "re");
+	unsigned long number;
+	uint64_t sum = 0;
+	int got;
+
+	ASSERT(f);
+	while ((got = fscanf(f, "%lu", &number)) != EOF) {
+		if (got)
+			sum += number;
+		else
+			getc(f);
+	}
+	pclose(f);
+	return sum;
+}
+
 #endif

@@ -75,6 +75,7 @@ run ./rdm_peer
 run ./room
 run ./token_expand
 run ./fail_nth
+run ./fail_commands
 # The same while signals come without end.
 for program in $programs; do
 	run env DS_TEST_STORM=1 "./$program"
@@ -86,6 +87,7 @@ keeps_memory 2 2
 
 # Last, as it unloads the module, which has a peer and a space by now.
 run ./parameters.sh /ds/ds.ko
+rmmod ds && insmod /ds/ds.ko && run env DS_TEST_MODULE=/ds/ds.ko ./fail_load || failed=1
 for policy in literal-001 adaptive-001 default; do
 	rmmod ds && insmod /ds/ds.ko token_policy=$policy && run ./netlink_tokens && run ./netlink_params || failed=1
 done

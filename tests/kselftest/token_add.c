@@ -9,6 +9,7 @@
 #include "ds_nl_host.h"
 #include "ds_failpoint.h"
 #include "ds_packets.h"
+#include "ds_proc.h"
 
 #define LENGTH	(6ull << 20)	/* three chunks */
 #define MOST	500		/* something with more tokens than this is a loop */
@@ -41,25 +42,6 @@ static uint64_t tokens(void)
 	ASSERT(f && fscanf(f, "%lu", &count) == 1);
 	fclose(f);
 	return count;
-}
-
-/* All that the RDMA devices have, added up: 0 if there is no program that says it. */
-static uint64_t resources(void)
-{
-	FILE *f = popen("rdma resource show 2>/dev/null", "re");
-	unsigned long number;
-	uint64_t sum = 0;
-	int got;
-
-	ASSERT(f);
-	while ((got = fscanf(f, "%lu", &number)) != EOF) {
-		if (got)
-			sum += number;
-		else
-			getc(f);
-	}
-	pclose(f);
-	return sum;
 }
 
 static struct gauge gauge(void)
