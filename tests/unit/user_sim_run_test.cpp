@@ -54,7 +54,7 @@ void bad_options(void **) {
         // Nothing is run if one of them is wrong.
         std::atomic<uint64_t> done = 0;
         const RunOptions cells[] = {RunOptions(), options};
-        error_of([&] { sweep(trace, cells, 2, &done); });
+        error_of([&] { sweep(trace, cells, 2, nullptr, &done); });
         assert_int_equal(done, 0);
     }
 }

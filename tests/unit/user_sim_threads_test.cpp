@@ -27,7 +27,7 @@ void sweeps(void **) {
                     cells.push_back(options);
                 }
     std::atomic<uint64_t> done = 0;
-    std::vector<RunResult> one = sweep(trace, cells, 1, &done);
+    std::vector<RunResult> one = sweep(trace, cells, 1, nullptr, &done);
     assert_int_equal(done, cells.size());
     for (unsigned threads : {2u, 7u, 256u}) {
         std::vector<RunResult> others = sweep(trace, cells, threads);

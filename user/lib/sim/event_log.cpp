@@ -17,7 +17,7 @@ std::string_view name_of(EventLog::Move what) {
 }  // namespace
 
 void EventLog::move(uint64_t t_ns, Move what, uint64_t token, unsigned from, unsigned to) {
-    buffer_.append("{\"t_ns\":").append(std::to_string(t_ns));
+    buffer_.append(head_).append("\"t_ns\":").append(std::to_string(t_ns));
     buffer_.append(",\"event\":\"").append(name_of(what));
     buffer_.append("\",\"token\":").append(std::to_string(token));
     buffer_.append(",\"from\":").append(std::to_string(from));
@@ -25,7 +25,7 @@ void EventLog::move(uint64_t t_ns, Move what, uint64_t token, unsigned from, uns
 }
 
 void EventLog::threshold(uint64_t t_ns, unsigned tier, uint64_t from, uint64_t to) {
-    buffer_.append("{\"t_ns\":").append(std::to_string(t_ns));
+    buffer_.append(head_).append("\"t_ns\":").append(std::to_string(t_ns));
     buffer_.append(",\"event\":\"threshold\",\"tier\":").append(std::to_string(tier));
     buffer_.append(",\"from\":").append(std::to_string(from));
     buffer_.append(",\"to\":").append(std::to_string(to)).append("}\n");

@@ -22,6 +22,9 @@ public:
     EventLog(const EventLog &) = delete;
     EventLog &operator=(const EventLog &) = delete;
 
+    /// One of several: the lines that follow have its number first, as "run".
+    void begin_run(size_t number) { head_ = "{\"run\":" + std::to_string(number) + ","; }
+
     /// These only add to a buffer: what write throws must not pass through the core, of which the
     /// caller may be a part.
     void move(uint64_t t_ns, Move what, uint64_t token, unsigned from, unsigned to);
@@ -40,6 +43,7 @@ private:
     static constexpr size_t buffer_bytes = size_t(64) << 10;
 
     WriteBytes write_;
+    std::string head_ = "{";
     std::string buffer_;
 };
 

@@ -43,6 +43,10 @@ std::vector<Param> with_reader(std::vector<Param> params) {
     return params;
 }
 
+constexpr Param events{.name = "--events",
+                       .value = "FILE",
+                       .kind = Kind::file,
+                       .help = "write what moves there, a line of JSON each"};
 constexpr Param one_trace{.name = "TRACE",
                           .kind = Kind::file,
                           .help =
@@ -131,10 +135,7 @@ const Object sim{
                 .summary = "Run a trace through the tiers of the token cache, in virtual time.",
                 .params =
                     with_run({one_trace,
-                              {.name = "--events",
-                               .value = "FILE",
-                               .kind = Kind::file,
-                               .help = "write what moves there, a line of JSON each"},
+                              events,
                               {.name = "--timing",
                                .help = "compare the processor time that it takes with that of a "
                                        "bare LRU pass, five times each"}},
@@ -152,6 +153,7 @@ const Object sim{
                 .name = "sweep",
                 .summary = "Run a trace through many configurations of the tiers.",
                 .params = with_run({one_trace,
+                                    events,
                                     {.name = "--threads",
                                      .value = "N",
                                      .kind = Kind::number,
@@ -168,7 +170,8 @@ const Object sim{
                               "three thresholds"}},
                 .run = sim_sweep,
                 .details = "Each option that is a list is a dimension. The result does not depend "
-                           "on --threads.",
+                           "on --threads. With --events there is one run at a time, and each line "
+                           "says of which run it is, from 0 on.",
             },
             {
                 .name = "compare",

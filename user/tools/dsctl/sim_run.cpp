@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // sim run: one trace through the tiers.
-#include <sys/stat.h>
 #include <algorithm>
 #include <cerrno>
 #include <ctime>
 
-#include "file.hpp"
 #include "sim.hpp"
 #include "sim/policy.hpp"
 #include "sim_cells.hpp"
+#include "sim_events.hpp"
 #include "units.hpp"
 
 namespace dsctl {
@@ -204,33 +203,12 @@ void print_fields(Call &call, const RunOptions &options, const RunResult &result
     call.out.fields(fields);
 }
 
-// As the log takes the place of what is there, the trace or the result would be gone.
-void check_events(const Call &call, const std::string &trace) {
-    struct stat log, other;
-
-    if (!call.has("--events"))
-        return;
-    if (call.text("--events") == "-")
-        throw usage("--events has no '-': standard output has the result", "name a file");
-    if (is_stdout(call.text("--events")))
-        throw usage("the file of --events is standard output, which has the result",
-                    "choose another file");
-    if (stat(call.text("--events").c_str(), &log) != 0 ||
-        (trace == "-" ? fstat(STDIN_FILENO, &other) : stat(trace.c_str(), &other)) != 0)
-        return;
-    if (other.st_dev == log.st_dev && other.st_ino == log.st_ino)
-        throw usage("the file of --events is the trace itself: '" + trace + "'",
-                    "choose another file");
-}
-
 }  // namespace
 
 Exit sim_run(Call &call) {
     const std::string file = call.text("TRACE");
     bool csv = wants_csv(call);
     RunOptions options = cell_of(call);
-    std::optional<NewFile> log;
-    std::optional<EventLog> events;
     std::optional<Timing> timing;
 
     if (csv && call.has("--timing"))
@@ -238,15 +216,9 @@ Exit sim_run(Call &call) {
     check_events(call, file);
     Trace trace = accesses_of(call, file, RunOptions::object_limit());
     or_error([&] { options.check(trace); });
-    if (call.has("--events")) {
-        log.emplace(call.text("--events"));
-        events.emplace([&](std::span<const std::byte> bytes) { log->write(bytes); });
-    }
-    RunResult result = run(call, trace, options, events ? &*events : nullptr);
-    if (events) {
-        events->finish();
-        log->keep();
-    }
+    EventFile events(call);
+    RunResult result = run(call, trace, options, events.log());
+    events.keep();
     if (call.has("--timing"))
         timing = timing_of(call, trace, options);
 

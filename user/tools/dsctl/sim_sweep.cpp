@@ -7,6 +7,7 @@
 
 #include "sim.hpp"
 #include "sim_cells.hpp"
+#include "sim_events.hpp"
 #include "units.hpp"
 
 namespace dsctl {
@@ -17,13 +18,14 @@ using ds::sim::RunOptions;
 using ds::sim::RunResult;
 
 std::vector<RunResult> sweep(Call &call, const ds::sim::Trace &trace,
-                             const std::vector<RunOptions> &cells) {
+                             const std::vector<RunOptions> &cells, ds::sim::EventLog *events) {
     auto threads = static_cast<unsigned>(
         call.maybe("--threads").value_or(std::max(1u, std::thread::hardware_concurrency())));
 
-    return with_progress(
-        call, "sweep", cells.size(), Progress::Unit::runs,
-        [&](std::atomic<uint64_t> *done) { return ds::sim::sweep(trace, cells, threads, done); });
+    return with_progress(call, "sweep", cells.size(), Progress::Unit::runs,
+                         [&](std::atomic<uint64_t> *done) {
+                             return ds::sim::sweep(trace, cells, threads, events, done);
+                         });
 }
 
 // An option that the table shows only where runs differ in it.
@@ -90,8 +92,15 @@ Exit sim_sweep(Call &call) {
     const std::string file = call.text("TRACE");
     bool csv = wants_csv(call);
     std::vector<RunOptions> cells = cells_of(call);
+
+    check_events(call, file);
+    if (call.has("--events") && call.maybe("--threads").value_or(1) > 1)
+        throw usage("with --events there is one run at a time", "leave --threads out");
     ds::sim::Trace trace = accesses_of(call, file, RunOptions::object_limit());
-    std::vector<RunResult> results = sweep(call, trace, cells);
+    or_error([&] { std::ranges::for_each(cells, [&](auto &cell) { cell.check(trace); }); });
+    EventFile events(call);
+    std::vector<RunResult> results = sweep(call, trace, cells, events.log());
+    events.keep();
     std::vector<Line> lines;
     Json rows = Json::array();
 
