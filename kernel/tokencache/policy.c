@@ -392,6 +392,15 @@ void ds_policy_rekey(struct ds_policy *p, u32 slot, u32 key)
 		WRITE_ONCE(s->heat, (u8)(READ_ONCE(s->heat) & ~DS_POLICY_USES));
 }
 
+/* In document 001's modes, which have no queues, there is a time in @link. */
+static void ds_policy_arrive(struct ds_policy *p, struct ds_policy_slot *s)
+{
+	if (p->base || !(s->link & DS_SLOT_COMING))
+		return;
+	WRITE_ONCE(s->link, s->link & ~DS_SLOT_COMING);
+	WRITE_ONCE(s->key_high, s->key_high & ~DS_SLOT_PINNED);
+}
+
 int ds_policy_pin(struct ds_policy *p, u32 slot, bool pinned)
 {
 	struct ds_policy_slot *s;
@@ -400,6 +409,7 @@ int ds_policy_pin(struct ds_policy *p, u32 slot, bool pinned)
 	if (slot >= p->capacity || !ds_policy_used(p, slot))
 		return -EINVAL;
 	s = &p->slots[slot];
+	ds_policy_arrive(p, s);
 	if (pinned == !!(s->key_high & DS_SLOT_PINNED))
 		return 0;
 	p->pinned += pinned ? 1 : -1;
@@ -409,6 +419,17 @@ int ds_policy_pin(struct ds_policy *p, u32 slot, bool pinned)
 	}
 	WRITE_ONCE(s->key_high, s->key_high ^ DS_SLOT_PINNED);
 	return 0;
+}
+
+void ds_policy_promise(struct ds_policy *p, u32 slot)
+{
+	struct ds_policy_slot *s = &p->slots[slot];
+
+	ds_policy_pin(p, slot, !!p->base);
+	if (p->base)
+		return;
+	WRITE_ONCE(s->link, s->link | DS_SLOT_COMING);
+	WRITE_ONCE(s->key_high, s->key_high | DS_SLOT_PINNED);
 }
 
 /* ---- memory ---- */

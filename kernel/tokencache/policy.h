@@ -71,6 +71,7 @@
 #define DS_SLOT_MAIN		0x80000000u	/* in @link: it belongs to main, not staging */
 #define DS_SLOT_SAMPLED		0x40000000u	/* the shadow or trials want to hear of its hits */
 #define DS_SLOT_HEIR		0x20000000u	/* it stands where its last owner stood */
+#define DS_SLOT_COMING		0x10000000u	/* pinned for now, which its queue does not show */
 #define DS_SLOT_NEXT		0x003fffffu
 
 enum ds_policy_mode {
@@ -108,7 +109,7 @@ struct ds_policy_slot {
  * @fresh: slots from here on were never used
  * @forgotten: slots that were, and are not
  * @cursor: where to look for one, or, under TWICE, for one that was used again
- * @pinned: slots
+ * @pinned: slots, but for those of tokens on their way, by default
  * @epoch: now
  * @epochs_of_runs: of these, those that the ghost does not count, as nobody left meanwhile
  * @misses: in this epoch
@@ -227,6 +228,17 @@ void ds_policy_rekey(struct ds_policy *p, u32 slot, u32 key);
  * Return: 0, also if that was so; -EINVAL: there is no token in it
  */
 int ds_policy_pin(struct ds_policy *p, u32 slot, bool pinned);
+
+/**
+ * ds_policy_promise - a slot's token is on its way, and the slot is its own until it is there
+ * @p: the policy
+ * @slot: of L1, in use
+ *
+ * It is pinned until the next ds_policy_pin(). By default staging and main have as many slots
+ * meanwhile as they would have if it had come at once: how many are on their way changes with each
+ * miss, and what it changed a rule would make up for with tokens that it would not have chosen.
+ */
+void ds_policy_promise(struct ds_policy *p, u32 slot);
 
 /* Bytes of all that the policy keeps, itself included. */
 u64 ds_policy_bytes(const struct ds_policy *p);
