@@ -168,7 +168,7 @@ static void promise(struct ds_cache *c, u32 slot, struct ds_share *share)
 {
 	u32 surplus;
 
-	ds_policy_promise(&c->policy, slot);
+	ds_policy_promise(&c->policy, slot, c->coming + 1);
 	surplus = ds_share_enter(&c->shares, slot, share);
 	if (surplus != DS_SHARE_NONE && surplus != slot)
 		ds_change_repin(c, surplus);

@@ -57,6 +57,8 @@ static void ds_policy_set_window(struct ds_policy *p)
 	default:
 		p->window = max((u32)((u64)p->capacity * p->share / DS_SHADOW_SHARE_ONE), 2u);
 	}
+	if (p->window && p->coming)
+		p->window += p->coming - 1;
 	WRITE_ONCE(p->run, ds_rule_is_plain(p->rule) ?
 		   max((u32)p->shadow.size / DS_POLICY_RUNS_PER_CAPACITY, 1u) : DS_POLICY_NONE);
 }
@@ -157,6 +159,7 @@ static void ds_policy_next_epoch(struct ds_policy *p)
 	ds_policy_join(p, now, (now + 1) % DS_EPOCHS);
 	ds_policy_size_staging(p);
 	ds_policy_judge_recency(p);
+	p->coming -= (p->coming + 7) / 8;
 	ds_policy_set_window(p);
 }
 
@@ -421,7 +424,7 @@ int ds_policy_pin(struct ds_policy *p, u32 slot, bool pinned)
 	return 0;
 }
 
-void ds_policy_promise(struct ds_policy *p, u32 slot)
+void ds_policy_promise(struct ds_policy *p, u32 slot, u32 coming)
 {
 	struct ds_policy_slot *s = &p->slots[slot];
 
@@ -430,6 +433,10 @@ void ds_policy_promise(struct ds_policy *p, u32 slot)
 		return;
 	WRITE_ONCE(s->link, s->link | DS_SLOT_COMING);
 	WRITE_ONCE(s->key_high, s->key_high | DS_SLOT_PINNED);
+	if (coming > p->coming) {
+		p->coming = coming;
+		ds_policy_set_window(p);
+	}
 }
 
 /* ---- memory ---- */

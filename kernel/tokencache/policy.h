@@ -133,6 +133,7 @@ struct ds_policy_slot {
  * @in_sample: slots whose keys were when they came
  * @hits_head: counts hits of such
  * @hits_tail: counts those that the shadow, or trials, heard of
+ * @coming: as many tokens were on their way at once, lately
  */
 struct ds_policy {
 	struct ds_policy_slot *slots;
@@ -172,6 +173,7 @@ struct ds_policy {
 	u32 in_sample;
 	u32 hits_head;
 	u32 hits_tail;
+	u32 coming;
 };
 
 /**
@@ -233,12 +235,14 @@ int ds_policy_pin(struct ds_policy *p, u32 slot, bool pinned);
  * ds_policy_promise - a slot's token is on its way, and the slot is its own until it is there
  * @p: the policy
  * @slot: of L1, in use
+ * @coming: tokens that are, this one included
  *
- * It is pinned until the next ds_policy_pin(). By default staging and main have as many slots
- * meanwhile as they would have if it had come at once: how many are on their way changes with each
- * miss, and what it changed a rule would make up for with tokens that it would not have chosen.
+ * It is pinned until the next ds_policy_pin(). By default it has a place in staging or main as if
+ * it had come at once, and staging is larger by as many as there are: how many they are changes
+ * with each miss, so the most of lately counts. What room there were now and then, a rule would
+ * fill with tokens that it would not have chosen.
  */
-void ds_policy_promise(struct ds_policy *p, u32 slot);
+void ds_policy_promise(struct ds_policy *p, u32 slot, u32 coming);
 
 /* Bytes of all that the policy keeps, itself included. */
 u64 ds_policy_bytes(const struct ds_policy *p);

@@ -41,9 +41,9 @@ static bool use_later(u32 key)
 		return true;
 	if (slot_of[key] == DS_POLICY_NONE)
 		return false;
-	ds_policy_promise(&policy, slot_of[key]);
-	is_coming[key] = true;
 	coming[last++] = key;
+	ds_policy_promise(&policy, slot_of[key], last - first);
+	is_coming[key] = true;
 	return false;
 }
 
@@ -103,7 +103,7 @@ static void promises_are_kept(void **state)
 		slot = slot_of[0];
 		if (turn == 3)
 			assert_int_equal(ds_policy_pin(&policy, slot, true), 0);
-		ds_policy_promise(&policy, slot);
+		ds_policy_promise(&policy, slot, 1);
 		assert_int_equal(policy.pinned, 0);
 		for (key = 1; key < OBJECTS; key++)
 			use(key);
@@ -130,6 +130,36 @@ static void promises_are_kept(void **state)
 	}
 }
 
+/*
+ * As many more have a place in staging as were on their way at once lately, who would leave when
+ * they come otherwise. If they always come at once nothing is other than without promises.
+ */
+static void staging_has_room_for_them(void **state)
+{
+	u32 key, usual, n, most;
+
+	(void)state;
+	begin();
+	usual = policy.window;
+	for (most = 1; most <= 100; most *= 10) {
+		for (key = 0; key < OBJECTS; key++) {
+			arrive(most - 1);
+			set_rule(DS_RULE_S3FIFO);
+			use_later(key);
+		}
+		set_rule(DS_RULE_S3FIFO);
+		assert_in_range(policy.window - usual, (most - 1) * 3 / 4, most - 1);
+		assert_sound();
+	}
+	arrive(0);
+	for (n = 0; n < 10; n++)
+		for (key = 0; key < OBJECTS; key++)
+			use(key);
+	set_rule(DS_RULE_S3FIFO);
+	assert_int_equal(policy.window, usual);
+	stop();
+}
+
 /* Up to all of them: nobody comes in who has no place, and nothing is lost. */
 static void all_may_be_promised(void **state)
 {
@@ -153,6 +183,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(rules_choose_as_if_all_had_come),
 		TEST(promises_are_kept),
+		TEST(staging_has_room_for_them),
 		TEST(all_may_be_promised),
 	};
 
