@@ -362,6 +362,16 @@ void ds_conn_refused(struct ds_conn *conn, u32 reason)
 	conn->refused = reason && reason <= DS_REJECT_NODE ? reason : DS_REJECT_MAGIC;
 }
 
+static void ds_conn_all_lanes(struct ds_conn *conn, void (*fn)(struct ds_lane *lane))
+{
+	u32 i;
+
+	for (i = 0; i < DS_MAX_LANES; i++)
+		fn(&conn->bulk[i]);
+	fn(&conn->urgent);
+	fn(&conn->ctrl);
+}
+
 /* ---- heartbeat ---- */
 
 static void ds_conn_beat(struct ds_conn *conn)
@@ -370,6 +380,7 @@ static void ds_conn_beat(struct ds_conn *conn)
 	int status, ret;
 	u32 none = 0;
 
+	ds_conn_all_lanes(conn, ds_lane_nudge);	/* all are there: it is who has connected them */
 	ret = ds_msg_request(conn, DS_SERVICE_LINK, NULL, 0, NULL, &none, &status,
 			     DS_MISSED_BEATS * ds_heartbeat_ms, NULL);
 	if (ret == -ETIMEDOUT)
@@ -396,16 +407,6 @@ static void ds_conn_beat_work(struct work_struct *work)
 }
 
 /* ---- teardown ---- */
-
-static void ds_conn_all_lanes(struct ds_conn *conn, void (*fn)(struct ds_lane *lane))
-{
-	u32 i;
-
-	for (i = 0; i < DS_MAX_LANES; i++)
-		fn(&conn->bulk[i]);
-	fn(&conn->urgent);
-	fn(&conn->ctrl);
-}
 
 void ds_conn_close(struct ds_conn *conn, const char *reason)
 {

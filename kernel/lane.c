@@ -270,6 +270,12 @@ void ds_lane_wake(struct ds_lane *lane)
 	complete_all(&lane->step);
 }
 
+void ds_lane_nudge(struct ds_lane *lane)
+{
+	if (lane->qp)
+		ds_qp_nudge(lane->qp);
+}
+
 void ds_lane_break(struct ds_lane *lane)
 {
 	if (lane->id && lane->qp) {

@@ -27,6 +27,9 @@ int ds_lane_connect(struct ds_lane *lane, u8 role, u64 cookie, u16 index);
 /* Handler of the connection manager; id->context is the lane. */
 int ds_lane_event(struct rdma_cm_id *id, struct rdma_cm_event *event);
 
+/* Of a connection that is up; see ds_qp_nudge(). */
+void ds_lane_nudge(struct ds_lane *lane);
+
 /* Teardown, in this order: whoever waits goes on; nothing is sent; all is gone. */
 void ds_lane_wake(struct ds_lane *lane);
 void ds_lane_break(struct ds_lane *lane);

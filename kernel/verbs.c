@@ -435,6 +435,16 @@ void ds_qp_notify(struct ds_qp *qp)
 	spin_unlock_bh(&qp->lock);
 }
 
+void ds_qp_nudge(struct ds_qp *qp)
+{
+	if (qp->ib->device->ops.driver_id != RDMA_DRIVER_RXE)
+		return;
+	spin_lock_bh(&qp->lock);
+	if (!qp->broken && !list_empty(&qp->posted))
+		ib_post_send(qp->ib, NULL, NULL);
+	spin_unlock_bh(&qp->lock);
+}
+
 int ds_chain_post_wait(struct ds_qp *qp, struct ds_chain *chain, u64 deadline)
 {
 	s64 left;

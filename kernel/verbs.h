@@ -185,6 +185,16 @@ int ds_chain_post_wait(struct ds_qp *qp, struct ds_chain *chain, u64 deadline);
 void ds_qp_notify(struct ds_qp *qp);
 
 /**
+ * ds_qp_nudge - let soft-RoCE look again at what it has to send
+ *
+ * On Linux 6.1 it may forget a request with a fence: it sees that a READ before that one is not
+ * answered, the answer comes and nobody waits, and then it notes that it waits. Whatever is posted
+ * makes it look again, also a list of nothing. Other devices are left alone. Context: any but hard
+ * interrupt.
+ */
+void ds_qp_nudge(struct ds_qp *qp);
+
+/**
  * ds_qp_poll - look for completions for about two round trips
  * @finished: what the caller waits for
  *
