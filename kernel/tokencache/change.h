@@ -6,7 +6,7 @@
  * The moves of a change depend on each other: each comes to the slot that the one before it
  * leaves, if there is one. So a slot has two owners for a while, who is in it and who will be:
  * nobody else is sent away from it meanwhile, and if its token is revoked the slot is left to
- * the change (ds_l2_keep(), ds_policy_pin()).
+ * the change (ds_l2_keep(), ds_policy_promise()).
  */
 #ifndef DS_TOKENCACHE_CHANGE_H
 #define DS_TOKENCACHE_CHANGE_H

@@ -428,9 +428,11 @@ void ds_policy_promise(struct ds_policy *p, u32 slot, u32 coming)
 {
 	struct ds_policy_slot *s = &p->slots[slot];
 
-	ds_policy_pin(p, slot, !!p->base);
-	if (p->base)
+	if (p->base) {
+		ds_policy_pin(p, slot, true);
 		return;
+	}
+	ds_policy_pin(p, slot, false);
 	WRITE_ONCE(s->link, s->link | DS_SLOT_COMING);
 	WRITE_ONCE(s->key_high, s->key_high | DS_SLOT_PINNED);
 	if (coming > p->coming) {

@@ -71,7 +71,7 @@
 #define DS_SLOT_MAIN		0x80000000u	/* in @link: it belongs to main, not staging */
 #define DS_SLOT_SAMPLED		0x40000000u	/* the shadow or trials want to hear of its hits */
 #define DS_SLOT_HEIR		0x20000000u	/* it stands where its last owner stood */
-#define DS_SLOT_COMING		0x10000000u	/* pinned for now, which its queue does not show */
+#define DS_SLOT_COMING		0x10000000u	/* its token is on its way: pinned, but counted as if not */
 #define DS_SLOT_NEXT		0x003fffffu
 
 enum ds_policy_mode {
@@ -109,7 +109,8 @@ struct ds_policy_slot {
  * @fresh: slots from here on were never used
  * @forgotten: slots that were, and are not
  * @cursor: where to look for one, or, under TWICE, for one that was used again
- * @pinned: slots, but for those of tokens on their way, by default
+ * @pinned: slots; by default without those of tokens on their way, which @staged and @kept
+ *	have
  * @epoch: now
  * @epochs_of_runs: of these, those that the ghost does not count, as nobody left meanwhile
  * @misses: in this epoch

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kinds of objects in runs: classes of entries, and types of tokens.
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdlib>
