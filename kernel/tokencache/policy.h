@@ -71,7 +71,7 @@
 #define DS_SLOT_MAIN		0x80000000u	/* in @link: it belongs to main, not staging */
 #define DS_SLOT_SAMPLED		0x40000000u	/* the shadow or trials want to hear of its hits */
 #define DS_SLOT_HEIR		0x20000000u	/* it stands where its last owner stood */
-#define DS_SLOT_COMING		0x10000000u	/* its token is on its way: pinned, but counted as if not */
+#define DS_SLOT_COMING		0x10000000u	/* on its way: pinned, not counted so */
 #define DS_SLOT_NEXT		0x003fffffu
 
 enum ds_policy_mode {
