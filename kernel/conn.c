@@ -376,11 +376,12 @@ static void ds_conn_all_lanes(struct ds_conn *conn, void (*fn)(struct ds_lane *l
 
 static void ds_conn_beat(struct ds_conn *conn)
 {
-	u64 start = ktime_get_ns();
 	int status, ret;
 	u32 none = 0;
+	u64 start;
 
 	ds_conn_all_lanes(conn, ds_lane_nudge);	/* all are there: it is who has connected them */
+	start = ktime_get_ns();
 	ret = ds_msg_request(conn, DS_SERVICE_LINK, NULL, 0, NULL, &none, &status,
 			     DS_MISSED_BEATS * ds_heartbeat_ms, NULL);
 	if (ret == -ETIMEDOUT)

@@ -14,6 +14,7 @@
 #define DS_POLICY_SOON_SHORT		4
 #define DS_POLICY_LOOK			64	/* slots, for a forgotten one */
 #define DS_POLICY_SAMPLE_EPOCHS		32	/* in which it is put right, by and large */
+#define DS_POLICY_COMING_EPOCHS		24	/* four L1s of misses */
 #define DS_POLICY_SHARE_MIN		20
 #define DS_POLICY_SHARE_FIRST		51
 
@@ -49,7 +50,7 @@ static void ds_policy_set_window(struct ds_policy *p)
 		p->window = (u32)((u64)p->capacity * 18 / 100);
 		break;
 	case DS_RULE_S3FIFO_SHORT:
-		p->window = p->capacity / 40;
+		p->window = max(p->capacity / 40, 1u);
 		break;
 	case DS_RULE_SIEVE:
 		p->window = p->capacity;
@@ -159,7 +160,9 @@ static void ds_policy_next_epoch(struct ds_policy *p)
 	ds_policy_join(p, now, (now + 1) % DS_EPOCHS);
 	ds_policy_size_staging(p);
 	ds_policy_judge_recency(p);
-	p->coming -= (p->coming + 7) / 8;
+	/* Seldom: with each change some go to main, or leave it, who would not have. */
+	if (p->epoch % DS_POLICY_COMING_EPOCHS == 0)
+		p->coming -= (p->coming + 7) / 8;
 	ds_policy_set_window(p);
 }
 

@@ -310,6 +310,38 @@ static void no_slot_is_lost_to_a_change(void **state)
 		}
 }
 
+/* Of a skew. */
+static u32 hits_of(enum ds_rule rule, u32 capacity)
+{
+	u32 n, hits = 0;
+
+	random_state = 1;
+	start(capacity, DS_POLICY_DEFAULT, 10000);
+	for (n = 0; n < 40000; n++) {
+		set_rule(rule);
+		hits += use(zipf(10000));
+	}
+	stop();
+	return hits;
+}
+
+/* Parts of an L1 have room for somebody, however small it is: a rule is the same with a slot less. */
+static void no_queue_is_too_short(void **state)
+{
+	u32 rule, capacity, hits, before;
+
+	(void)state;
+	for (rule = 0; rule < DS_RULES; rule++) {
+		before = 0;
+		for (capacity = DS_POLICY_CAPACITY_MIN; capacity <= 44; capacity++) {
+			hits = hits_of(rule, capacity);
+			print_message("# rule %u: %u hits with %u slots\n", rule, hits, capacity);
+			assert_true(!before || hits <= before + before / 10);
+			before = hits;
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -325,6 +357,7 @@ int main(void)
 		TEST(used_before_twice),
 		TEST(all_are_heirs),
 		TEST(no_slot_is_lost_to_a_change),
+		TEST(no_queue_is_too_short),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

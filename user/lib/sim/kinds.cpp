@@ -32,7 +32,8 @@ Kinds with(std::span<const std::string_view> names, std::vector<uint8_t> of) {
 Kinds Kinds::by_type(const Trace &trace) {
     std::vector<uint8_t> of;
 
-    if (trace.format != Format::ds || !std::ranges::all_of(trace.keys, is_handle))
+    if (trace.format != Format::ds || trace.keys.empty() ||
+        !std::ranges::all_of(trace.keys, is_handle))
         return {};
     for (uint64_t key : trace.keys)
         of.push_back(static_cast<uint8_t>(ds_token_type_of(static_cast<u32>(key))));
