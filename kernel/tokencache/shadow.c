@@ -21,6 +21,7 @@
 #define DS_SHADOW_SETTLED	2	/* judgements, before which a change does not show */
 #define DS_SHADOW_CHANGES	4	/* that count */
 #define DS_SHADOW_STEADY	64	/* judgements, after which one is forgotten */
+#define DS_SHADOW_CLEARED	8	/* judgements, in which TWICE is rid of what is not used again */
 #define DS_SHADOW_REMEMBERED	4	/* sizes of a miniature, in LIRS's stack */
 
 /* ---- lists ---- */
@@ -118,7 +119,10 @@ static bool ds_shadow_fifo(struct ds_shadow *s, u32 print)
 	return false;
 }
 
-/* Who was used again is the next to leave: here he leaves at once. */
+/*
+ * Who was used again is the next to leave: here he leaves at once. Who left and comes back has
+ * been used again, too.
+ */
 static bool ds_shadow_twice(struct ds_shadow *s, u32 print)
 {
 	int i = ds_shadow_find(s, DS_SHADOW_ONCE, print);
@@ -127,6 +131,8 @@ static bool ds_shadow_twice(struct ds_shadow *s, u32 print)
 		ds_shadow_remove(s, DS_SHADOW_ONCE, i);
 		return true;
 	}
+	if (ds_shadow_find(s, DS_SHADOW_STACK, print) >= 0)
+		return false;
 	if (s->lists[DS_SHADOW_ONCE].count == s->size)
 		ds_shadow_remove(s, DS_SHADOW_ONCE, 0);
 	ds_shadow_push(s, DS_SHADOW_ONCE, print, 0);
@@ -401,12 +407,16 @@ static bool ds_shadow_sieve_is_best(struct ds_shadow *s)
 	return true;
 }
 
-/* FIFO has to be better than LRU, whatever is in use, and SIEVE far better than all. */
-static bool ds_shadow_may_be_taken(struct ds_shadow *s, u32 rule)
+/*
+ * FIFO has to be better than LRU, whatever is in use, and begins with what TWICE leaves only when
+ * that has had its time. SIEVE has to be far better than all.
+ */
+static bool ds_shadow_may_be_taken(struct ds_shadow *s, u32 rule, u32 in_use)
 {
 	switch (rule) {
 	case DS_RULE_FIFO:
-		return ds_shadow_is_better(s, DS_RULE_FIFO, DS_RULE_LRU, 0);
+		return (in_use != DS_RULE_TWICE || s->steady >= DS_SHADOW_CLEARED) &&
+			ds_shadow_is_better(s, DS_RULE_FIFO, DS_RULE_LRU, 0);
 	case DS_RULE_SIEVE:
 		return ds_shadow_sieve_is_best(s);
 	default:
@@ -420,7 +430,7 @@ static enum ds_rule ds_shadow_best(struct ds_shadow *s, enum ds_rule rule)
 	u32 i, best = rule == DS_RULE_LRU ? DS_RULE_S3FIFO : DS_RULE_LRU;
 
 	for (i = 0; i < DS_RULES; i++)
-		if (i != rule && s->hits[i] >= s->hits[best] && ds_shadow_may_be_taken(s, i))
+		if (i != rule && s->hits[i] >= s->hits[best] && ds_shadow_may_be_taken(s, i, rule))
 			best = i;
 	return best;
 }

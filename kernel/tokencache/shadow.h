@@ -31,6 +31,11 @@
  * loop, however good they are: each change of the rule doubles that lead, up to 16
  * times; it is halved again when there was none for 64 judgements.
  *
+ * Where each key is used again after a while, and then no more, FIFO may hit for ever, or
+ * miss for ever: who comes back too late takes a place again, so that others come back too
+ * late. Its miniature may do the one and the cache the other. TWICE, which knows who comes back,
+ * gets out of that; FIFO does not follow it before it had eight judgements to do so.
+ *
  * A miniature may be wrong. The sample of a loop that is a little longer than the cache
  * may be shorter than a miniature: then all of these hit always, and the cache may
  * never. So it is told how the cache itself did. What the miniature of the rule in use

@@ -86,6 +86,24 @@ static void add_there_and_back(u32 requests, u32 objects)
 	}
 }
 
+/*
+ * Each is asked for once more when three quarters of a capacity of new ones have come, and each
+ * third one also half as late. FIFO may hit all of them, or a third.
+ */
+static void add_late(u32 requests)
+{
+	const u32 late = CAPACITY * 3 / 4;
+	u32 i, first = fresh_key;
+
+	for (i = 0; length < requests; i++) {
+		add(fresh_key++);
+		if (i >= late)
+			add(first + i - late);
+		if (i >= late / 2 && i % 3 == 0)
+			add(first + i - late / 2);
+	}
+}
+
 /* Runs of new ones, each twice. */
 static void add_runs(u32 requests, u32 run)
 {
@@ -282,6 +300,10 @@ static void runs_used_twice(void **state)
 	begin();
 	add_runs(REQUESTS, CAPACITY * 9 / 10);
 	ratio_near_lru("longer runs, each twice", 0.01, &changes);
+	/* Of a run for which there is no room a part is found. The best is a capacity of 2 * 900. */
+	begin();
+	add_runs(REQUESTS, 900);
+	assert_true(ratio("runs that are too long, each twice", &changes) > 0.17);
 }
 
 /* Epochs that go by while a slot of one rule hits so many times, and with the miss after that. */
@@ -400,6 +422,17 @@ static void used_twice(void **state)
 	add_twice(REQUESTS);
 	assert_true(ratio("used twice", &changes) > 0.485);
 	assert_true(changes <= 3);
+}
+
+/* L1 began with another rule, so FIFO misses who comes back, until TWICE was in use. The best is 4 of 7. */
+static void used_late(void **state)
+{
+	u32 changes;
+
+	(void)state;
+	begin();
+	add_late(REQUESTS);
+	assert_true(ratio("used late", &changes) > 0.4);
 }
 
 /* All who wait fit if they do not leave for others who were used again. The best is a half. */
@@ -557,6 +590,7 @@ int main(void)
 		TEST(a_run_ends_with_a_miss),
 		TEST(the_ghost_counts_no_runs),
 		TEST(used_twice),
+		TEST(used_late),
 		TEST(used_twice_at_any_distance),
 		TEST(pinned_ones_stand_in_nobodys_way),
 		TEST(lru_is_not_replaced_by_itself),

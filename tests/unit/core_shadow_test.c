@@ -105,6 +105,13 @@ static void who_is_best(void **state)
 	assert_int_equal(ds_shadow_best(&s, DS_RULE_LIRS), DS_RULE_FIFO);
 	s.hits[DS_RULE_LRU] += 2 * ONE;
 	assert_int_not_equal(ds_shadow_best(&s, DS_RULE_LIRS), DS_RULE_FIFO);
+	/* After TWICE only when that has had its time. */
+	rule_leads(DS_RULE_FIFO, 4 * ONE, 2 * ONE);
+	s.steady = DS_SHADOW_CLEARED - 1;
+	assert_int_not_equal(ds_shadow_best(&s, DS_RULE_TWICE), DS_RULE_FIFO);
+	assert_int_equal(ds_shadow_best(&s, DS_RULE_LRU), DS_RULE_FIFO);
+	s.steady++;
+	assert_int_equal(ds_shadow_best(&s, DS_RULE_TWICE), DS_RULE_FIFO);
 	ds_shadow_destroy(&s);
 }
 
@@ -245,6 +252,31 @@ static void who_agrees(void **state)
 	}
 }
 
+/*
+ * Each is used again once, first too late for all rules, then soon enough. FIFO keeps to what it
+ * began with: who is missed takes a place for nothing. TWICE knows who comes back.
+ */
+static void who_comes_back_is_no_guest_of_twice(void **state)
+{
+	const u32 change = 5 * SIZE, settled = 7 * SIZE;
+	bool hit[DS_RULES];
+	u32 i, after;
+
+	(void)state;
+	begin(SIZE);
+	for (i = 0; i < 10 * SIZE; i++) {
+		ds_shadow_play(&s, i, hit);
+		after = i < change ? 3 * SIZE / 2 : 3 * SIZE / 4;
+		if (i < after)
+			continue;
+		ds_shadow_play(&s, i - after, hit);
+		assert_false(hit[DS_RULE_FIFO]);
+		if (i < change || i >= settled)
+			assert_int_equal(hit[DS_RULE_TWICE], i >= settled);
+	}
+	ds_shadow_destroy(&s);
+}
+
 /* With a larger share of guests many are kept no longer, at once. */
 static void guests_become_more(void **state)
 {
@@ -277,6 +309,7 @@ int main(void)
 		TEST(a_change_is_a_beginning),
 		TEST(what_a_miniature_had_too_much),
 		TEST(who_agrees),
+		TEST(who_comes_back_is_no_guest_of_twice),
 		TEST(guests_become_more),
 	};
 
