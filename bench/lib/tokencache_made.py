@@ -76,6 +76,16 @@ def bursts(seed, uses, within):
         yield key
 
 
+def late(after, part):
+    """Each comes once more when so many new ones have come, and one of so many also half as late."""
+    for now in count():
+        yield now
+        if now >= after:
+            yield now - after
+        if part and now >= after // 2 and now % part == 0:
+            yield now - after // 2
+
+
 def mixture(seed, loads, weights):
     """At each request one of them."""
     draw = Random(seed)
@@ -104,6 +114,8 @@ def of_one_kind():
         yield f"recency-{depth}", recency(4, depth)
     for uses, within in ((2, 300), (2, 700), (2, 1500), (3, 800), (4, 2000), (8, 3000)):
         yield f"bursts-{uses}-{within}", bursts(5, uses, within)
+    for after, part in ((400, 0), (400, 3), (900, 0), (900, 3), (1500, 0), (1500, 3)):
+        yield f"late-{after}-{part}", late(after, part)
 
 
 def of_several():
