@@ -447,11 +447,24 @@ static void ds_shadow_age(u32 *count)
 	*count -= *count * 3 / 64;
 }
 
+/*
+ * In a loop TWICE has one good time, when all are used for the second time. So LIRS, which does best
+ * there, is left for it by the second judgement in a row that says so.
+ */
+static bool ds_shadow_replaces(struct ds_shadow *s, u32 best, u32 rule, s64 wrong)
+{
+	bool better = ds_shadow_is_better(s, best, rule, wrong);
+	bool waits = better && best == DS_RULE_TWICE && rule == DS_RULE_LIRS && !s->waited;
+
+	s->waited = waits;
+	return better && !waits;
+}
+
 static enum ds_rule ds_shadow_judge(struct ds_shadow *s, enum ds_rule rule)
 {
 	enum ds_rule best = ds_shadow_best(s, rule);
 	s64 wrong = ds_shadow_excess(s, rule);
-	bool change = ds_shadow_is_better(s, best, rule, wrong);
+	bool change = ds_shadow_replaces(s, best, rule, wrong);
 	u32 i;
 
 	s->judged = (u8)min(s->judged + 1, DS_SHADOW_YOUNG);

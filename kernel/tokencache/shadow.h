@@ -112,6 +112,7 @@ enum ds_shadow_list {
  * @changes: of the rule lately, which double the lead that one may have
  * @steady: judgements since the last one
  * @judged: how often so far, until it does not matter any more
+ * @waited: TWICE was better than LIRS at the last judgement, which is in use nevertheless
  * @hits: of each rule, 64 for one; older ones count less. First in the memory of all
  * @apart: accesses where two of them differed, likewise, by pair
  */
@@ -128,6 +129,7 @@ struct ds_shadow {
 	u8 changes;
 	u8 steady;
 	u8 judged;
+	bool waited;
 	u32 over;
 	u32 under;
 	u32 *hits;

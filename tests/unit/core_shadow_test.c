@@ -252,6 +252,29 @@ static void who_agrees(void **state)
 	}
 }
 
+/* TWICE is better at this judgement. */
+static u32 judge_twice(u32 in_use)
+{
+	rule_leads(DS_RULE_TWICE, 20 * ONE, ONE);
+	return ds_shadow_judge(&s, in_use);
+}
+
+/* It may be for one round of a loop. */
+static void lirs_is_left_for_twice_late(void **state)
+{
+	(void)state;
+	begin(SIZE);
+	s.judged = DS_SHADOW_YOUNG;
+	assert_int_equal(judge_twice(DS_RULE_LRU), DS_RULE_TWICE);
+	assert_int_equal(judge_twice(DS_RULE_LIRS), DS_RULE_LIRS);
+	rule_leads(DS_RULE_LIRS, 20 * ONE, ONE);
+	assert_int_equal(ds_shadow_judge(&s, DS_RULE_LIRS), DS_RULE_LIRS);
+	assert_int_equal(judge_twice(DS_RULE_LIRS), DS_RULE_LIRS);
+	assert_int_equal(judge_twice(DS_RULE_LIRS), DS_RULE_TWICE);
+	assert_int_equal(judge_twice(DS_RULE_LIRS), DS_RULE_LIRS);
+	ds_shadow_destroy(&s);
+}
+
 /*
  * Each is used again once, first too late for all rules, then soon enough. FIFO keeps to what it
  * began with: who is missed takes a place for nothing. TWICE knows who comes back.
@@ -309,6 +332,7 @@ int main(void)
 		TEST(a_change_is_a_beginning),
 		TEST(what_a_miniature_had_too_much),
 		TEST(who_agrees),
+		TEST(lirs_is_left_for_twice_late),
 		TEST(who_comes_back_is_no_guest_of_twice),
 		TEST(guests_become_more),
 	};
