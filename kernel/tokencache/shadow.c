@@ -21,7 +21,7 @@
 #define DS_SHADOW_SETTLED	2	/* judgements, before which a change does not show */
 #define DS_SHADOW_CHANGES	4	/* that count */
 #define DS_SHADOW_STEADY	64	/* judgements, after which one is forgotten */
-#define DS_SHADOW_CLEARED	8	/* judgements, in which TWICE is rid of what is not used again */
+#define DS_SHADOW_CLEARED	8	/* judgements, in which TWICE gets rid of the used */
 #define DS_SHADOW_REMEMBERED	4	/* sizes of a miniature, in LIRS's stack */
 
 /* ---- lists ---- */
