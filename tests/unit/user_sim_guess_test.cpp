@@ -283,23 +283,35 @@ void times_and_objects(void **) {
     refused(folder.file(never));
 }
 
-/// Whatever the rest looks like: here it is a good trace.
+/// Whatever the rest looks like: here it is a good trace. What is packed is one under no name.
 void files_of_other_kinds(void **) {
     using namespace std::string_literals;
     Folder folder;
-    const std::pair<std::string, std::string> kinds[] = {{"\x1f\x8b\x08\0"s, "packed twice"},
-                                                         {"\xfd\x37zXZ\0\0\0"s, "packed twice"},
-                                                         {"\x28\xb5\x2f\xfd"s, "packed twice"},
-                                                         {"\x7f\x45LF"s, "program"},
-                                                         {"PK\3\4"s, "zip"},
-                                                         {"\x89PNG\r\n\x1a\n"s, "picture"},
-                                                         {"\xde\x12\x04\x95"s, "translations"},
-                                                         {"\x95\x04\x12\xde"s, "translations"}};
+    struct {
+        std::string magic;
+        const char *said;
+        bool always = false;
+    } const kinds[] = {{"\x1f\x8b\x08\0"s, "packed twice"},
+                       {"\xfd\x37zXZ\0\0\0"s, "packed twice"},
+                       {"\x28\xb5\x2f\xfd"s, "packed twice"},
+                       {"\x7f\x45LF"s, "program"},
+                       {"\x89PNG\r\n\x1a\n"s, "picture"},
+                       {"\xde\x12\x04\x95"s, "translations"},
+                       {"\x95\x04\x12\xde"s, "translations"},
+                       {"PK\3\4"s, "is a zip archive", true},
+                       {"BZh91AY&SY\0\0"s, "is packed by bzip2", true},
+                       {"BZh11AY&SY\0\0"s, "is packed by bzip2", true},
+                       {"BZh9\x17\x72\x45\x38\x50\x90\0\0"s, "is packed by bzip2", true},
+                       {"\x1f\x9d\x90\0"s, "is packed by compress", true},
+                       {"\x04\x22\x4d\x18"s, "is packed by lz4", true},
+                       {"7z\xbc\xaf\x27\x1c\0\0"s, "is a 7z archive", true},
+                       {"Rar!\x1a\x07\0\0"s, "is a rar archive", true},
+                       {"\x93NUMPY\1\0"s, "is an array of numpy", true}};
     std::string numbers;
 
     for (uint32_t i = 0; i < 1000; i++)
         numbers += be32({i % 100});
-    for (const auto &[magic, said] : kinds) {
+    for (const auto &[magic, said, always] : kinds) {
         // Packed, as what is packed once is no error.
         std::string content = magic + numbers, packed(ZSTD_compressBound(content.size()), 0);
         packed.resize(
@@ -307,9 +319,50 @@ void files_of_other_kinds(void **) {
         auto error = refused(folder.file(packed));
         assert_int_equal(error.code, EBADMSG);
         assert_true(has(error.sentence, said) && !has(error.sentence, "cannot be told"));
-        assert_true(read_trace(folder.file(packed), {.format = Format::u32be}).requests.size() >
-                    1000);
+        if (always)
+            for (Format format : {Format::u32be, Format::u64le, Format::csv, Format::ds})
+                assert_true(has(refused(folder.file(content), {.format = format}).sentence, said));
+        else
+            assert_true(read_trace(folder.file(packed), {.format = Format::u32be}).requests.size() >
+                        1000);
     }
+    // Two bytes, or three letters, are those of many a number, too.
+    for (const std::string &begin : {"\x1f\x9d\0\0"s, "BZh9"s})
+        assert_true(
+            read_trace(folder.file(begin + numbers), {.format = Format::u32be}).requests.size() >
+            1000);
+}
+
+/// In their first bytes, of which one alone says nothing.
+void files_that_were_cut_at_once(void **) {
+    using namespace std::string_literals;
+    Folder folder;
+    const std::pair<std::string, std::string> kinds[] = {
+        {"DSTRACE1", "a ds trace"},
+        {"\xfd\x37zXZ\0"s, "a file packed by xz"},
+        {"\x28\xb5\x2f\xfd", "a file packed by zstd"},
+        {"BZh91AY&SY", "a file packed by bzip2"},
+        {"\x1f\x9d\x90", "a file packed by compress"},
+        {"\x04\x22\x4d\x18", "a file packed by lz4"},
+        {"7z\xbc\xaf\x27\x1c", "a 7z archive"},
+        {"Rar!\x1a\x07", "a rar archive"},
+        {"PK\3\4", "a zip archive"},
+        {"\x93NUMPY", "an array of numpy"},
+        {"\x7f\x45LF", "a program"},
+        {"\x89PNG\r\n\x1a\n", "a picture"},
+    };
+
+    for (const auto &[magic, begins] : kinds)
+        for (size_t length = 2; length < magic.size(); length++) {
+            auto error = refused(folder.file(magic.substr(0, length)));
+            assert_true(has(error.sentence, "' was cut: it begins as " + begins + " does."));
+            assert_true(has(error.remedy, "Get the file again"));
+        }
+    assert_false(has(refused(folder.file("D")).sentence, "cut"));
+    // With more behind it, it is no beginning.
+    assert_false(has(refused(folder.file("DSTRACE2")).sentence, "cut"));
+    // Packed by gzip is known from two bytes on.
+    assert_true(has(refused(folder.file("\x1f\x8b")).sentence, "in the middle of its compressed"));
 }
 
 }  // namespace
@@ -321,7 +374,7 @@ int main() {
         cmocka_unit_test(texts_beyond_ascii),   cmocka_unit_test(other_records),
         cmocka_unit_test(more_than_one_format), cmocka_unit_test(loops_of_handles),
         cmocka_unit_test(little_endian),        cmocka_unit_test(times_and_objects),
-        cmocka_unit_test(files_of_other_kinds),
+        cmocka_unit_test(files_of_other_kinds), cmocka_unit_test(files_that_were_cut_at_once),
     };
 
     return cmocka_run_group_tests(tests, nullptr, nullptr);

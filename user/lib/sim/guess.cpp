@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "sim/decode.hpp"
+#include "sim/foreign.hpp"
 
 namespace ds::sim {
 namespace {
@@ -356,49 +357,6 @@ std::string candidates(const Sight &sight) {
     return names;
 }
 
-/// Of the POSIX format, or GNU's: the first file's header says so.
-bool is_tar(Bytes bytes) {
-    constexpr std::string_view magic = "ustar";
-    constexpr size_t place = 257;
-
-    return bytes.size() >= place + magic.size() &&
-           std::memcmp(bytes.data() + place, magic.data(), magic.size()) == 0;
-}
-
-/// Throws for what is known, and is no trace.
-void refuse_others(const std::string &path, Bytes bytes) {
-    using namespace std::string_view_literals;
-    struct Other {
-        std::string_view magic, what, remedy;
-    };
-    constexpr std::string_view unpack = "Unpack it, and name the file that was in it.";
-    constexpr std::string_view again = "Unpack it once, and name what comes out.";
-    constexpr std::string_view check = "Check the name of the file.";
-    // What was packed once is unpacked already.
-    constexpr Other others[] = {
-        {"\xff\xfe"sv, "looks like text of 16 bits a letter",
-         "Write it as UTF-8, or name its format with --format."},
-        {"\xfe\xff"sv, "looks like text of 16 bits a letter",
-         "Write it as UTF-8, or name its format with --format."},
-        {"\x1f\x8b\x08"sv, "was packed twice, the first time by gzip", again},
-        {"\xfd\x37zXZ\0"sv, "was packed twice, the first time by xz", again},
-        {"\x28\xb5\x2f\xfd"sv, "was packed twice, the first time by zstd", again},
-        {"PK\3\4"sv, "is a zip archive", unpack},
-        {"\x7f\x45LF"sv, "is a program", check},
-        {"\x89PNG\r\n\x1a\n"sv, "is a picture", check},
-        {"\xde\x12\x04\x95"sv, "is a file of translations", check},
-        {"\x95\x04\x12\xde"sv, "is a file of translations", check},
-    };
-    std::string_view text(reinterpret_cast<const char *>(bytes.data()), bytes.size());
-
-    for (const Other &other : others)
-        if (text.starts_with(other.magic))
-            throw Failure({EBADMSG, "'" + path + "' " + std::string(other.what) + ".",
-                           std::string(other.remedy), false});
-    if (is_tar(bytes))
-        throw Failure({EBADMSG, "'" + path + "' is a tar archive.", std::string(unpack), false});
-}
-
 Failure of_words(const std::string &path) {
     return Failure(
         {EBADMSG,
@@ -430,13 +388,13 @@ Format guess(Source &source) {
         throw Failure({EBADMSG, "'" + source.path() + "' is empty.", "Check the file.", false});
     if (magic == DsHeader::magic_text)
         return Format::ds;
+    Sight sight{bytes, bytes.size() < Source::longest_peek};
+    refuse_foreign(source.path(), bytes, sight.whole);
     if (is_text(bytes)) {
         if (auto format = of_text(bytes))
             return *format;
         throw of_words(source.path());
     }
-    refuse_others(source.path(), bytes);
-    Sight sight{bytes, bytes.size() < Source::longest_peek};
     if (auto format = of_records(sight))
         return *format;
     throw unclear(source.path(), sight);

@@ -5,6 +5,7 @@
 #include <cerrno>
 
 #include "sim/decode.hpp"
+#include "sim/foreign.hpp"
 
 namespace ds::sim {
 namespace {
@@ -85,6 +86,8 @@ Trace read_trace(const std::string &path, const ReadOptions &options) {
         if (format == Format::guess) {
             format = guess(source);
             source.is_guessed(name_of(format));
+        } else {
+            refuse_packed(path, source.peek(Source::longest_peek));
         }
         decode(source, builder, format, options);
         if (source.is_in_line())
