@@ -8,9 +8,14 @@
 
 namespace ds::sim {
 
+struct Guess {
+    Format format;
+    bool may_be_wrong = false;  ///< nothing but how its numbers look speaks for it
+};
+
 /// The format of what begins so, looking at no more than Source::longest_peek bytes.
 /// Throws Failure (EBADMSG) if no format, or more than one, can be meant.
-Format guess(Source &source);
+Guess guess(Source &source);
 
 /// Reads the source to its end. Each throws Failure, as read_trace() says.
 void decode_integers(Source &source, Builder &builder);

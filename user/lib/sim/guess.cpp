@@ -316,10 +316,11 @@ bool all(Bytes bytes, Test &&test) {
     return bytes.size() >= sizeof(T);
 }
 
-/// What has no header. Small numbers show their width by their zeros.
-std::optional<Format> of_records(const Sight &sight) {
+/// What has no header. Small numbers show their width by their zeros. Of libCacheSim's records a
+/// few are enough to be sure.
+std::optional<Guess> of_records(const Sight &sight) {
     constexpr size_t enough = 8;  // records that look like oracle's by no chance
-    constexpr std::optional<Format> none;
+    constexpr std::optional<Guess> none;
     Bytes bytes = sight.bytes;
     bool many = bytes.size() >= enough * sizeof(OracleRecord);
     bool oracle = (many || sight.fits(sizeof(OracleRecord))) && is_oracle(bytes);
@@ -327,7 +328,7 @@ std::optional<Format> of_records(const Sight &sight) {
     bool narrow = all<uint32_t>(bytes, [](uint32_t n) { return be32toh(n) >> 24 == 0; });
 
     if (oracle && (many || !(wide || narrow)))
-        return Format::oracle;
+        return Guess{Format::oracle, !many};
     if (oracle || (wide && narrow))
         return none;
     if (wide && (is_of_short_pairs(bytes) || is_of_short_records(bytes)))
@@ -337,9 +338,9 @@ std::optional<Format> of_records(const Sight &sight) {
     narrow = narrow ||
              (!wide && belong && !*belong && of_one_kind<uint32_t>(bytes) && is_of_numbers(bytes));
     if (wide && has_no_fields<uint64_t>(bytes))
-        return Format::u64le;
+        return Guess{Format::u64le, true};
     if (narrow && has_no_fields<uint32_t>(bytes))
-        return Format::u32be;
+        return Guess{Format::u32be, true};
     return none;
 }
 
@@ -379,7 +380,7 @@ Failure unclear(const std::string &path, const Sight &sight) {
 
 }  // namespace
 
-Format guess(Source &source) {
+Guess guess(Source &source) {
     Bytes bytes = source.peek(Source::longest_peek);
     std::string_view magic(reinterpret_cast<const char *>(bytes.data()),
                            std::min(bytes.size(), DsHeader::magic_text.size()));
@@ -387,16 +388,16 @@ Format guess(Source &source) {
     if (bytes.empty())
         throw Failure({EBADMSG, "'" + source.path() + "' is empty.", "Check the file.", false});
     if (magic == DsHeader::magic_text)
-        return Format::ds;
+        return {Format::ds};
     Sight sight{bytes, bytes.size() < Source::longest_peek};
     refuse_foreign(source.path(), bytes, sight.whole);
     if (is_text(bytes)) {
         if (auto format = of_text(bytes))
-            return *format;
+            return {*format};
         throw of_words(source.path());
     }
-    if (auto format = of_records(sight))
-        return *format;
+    if (auto guessed = of_records(sight))
+        return *guessed;
     throw unclear(source.path(), sight);
 }
 

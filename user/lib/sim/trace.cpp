@@ -80,16 +80,16 @@ uint64_t Trace::writes() const {
 Trace read_trace(const std::string &path, const ReadOptions &options) {
     Source source(path, options.progress);
     Builder builder(path, options);
-    Format format = options.format;
+    Guess is{options.format};
 
     try {
-        if (format == Format::guess) {
-            format = guess(source);
-            source.is_guessed(name_of(format));
+        if (is.format == Format::guess) {
+            is = guess(source);
+            source.is_guessed(name_of(is.format));
         } else {
             refuse_packed(path, source.peek(Source::longest_peek));
         }
-        decode(source, builder, format, options);
+        decode(source, builder, is.format, options);
         if (source.is_in_line())
             builder.doubt("its last line has no end");
     } catch (const Failure &wrong) {
@@ -97,7 +97,9 @@ Trace read_trace(const std::string &path, const ReadOptions &options) {
             source.check_packing();
         throw;
     }
-    return std::move(builder).finish(format);
+    Trace trace = std::move(builder).finish(is.format);
+    trace.may_be_other = is.may_be_wrong;
+    return trace;
 }
 
 void write_ds_header(const WriteBytes &write) {

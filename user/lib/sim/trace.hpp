@@ -57,6 +57,7 @@ struct Trace {
     std::vector<uint64_t> keys;     ///< what the file calls an object, by its dense number
     std::vector<uint64_t> time_ns;  ///< of each request, as the file says; empty if unknown
     std::string doubt;              ///< what makes it likely that the file was cut, or empty
+    bool may_be_other = false;      ///< the format was guessed, of a file without a header
     std::string ignored;            ///< a column that may say what was done, but is not read
 
     uint64_t accesses() const;

@@ -83,6 +83,10 @@ ds::sim::Trace trace_of(Call &call, const std::string &path, const ds::sim::Obje
 
     if (call.has("--block") && trace.format != ds::sim::Format::address)
         call.out.warn("--block means nothing for '" + path + "', which is no trace of addresses");
+    if (trace.may_be_other)
+        call.out.warn("'" + path + "' has no header, and was taken for " +
+                      std::string(ds::sim::name_of(trace.format)) +
+                      ": name its format with --format");
     if (!trace.doubt.empty())
         call.out.warn("'" + path + "' may have been cut: " + trace.doubt);
     if (!trace.ignored.empty())
