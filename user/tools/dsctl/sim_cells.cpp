@@ -2,6 +2,7 @@
 #include "sim_cells.hpp"
 
 #include <charconv>
+#include <cmath>
 #include <functional>
 
 #include "sim.hpp"
@@ -15,17 +16,30 @@ using ds::sim::Latency;
 using ds::sim::RunOptions;
 using ds::sim::RunResult;
 
-// @p what: an option, or what it names.
-uint64_t number_of(const std::string &what, std::string_view text) {
+// The library says which numbers it takes when it refuses one, as no number or so large a one.
+template <class Take>
+std::string range_of(Take &&take) {
+    try {
+        take();
+    } catch (const ds::Failure &failure) {
+        return clause(failure.error().remedy);
+    }
+    return "";
+}
+
+// @p what: an option, or what it names. @p remedy: which numbers it can have.
+uint64_t number_of(const std::string &what, std::string_view text, std::string remedy) {
     auto number = parse_number(text);
 
     if (!number)
-        throw usage(what + " is a whole number, not '" + std::string(text) + "'");
+        throw usage(what + " is a whole number, not '" + std::string(text) + "'",
+                    std::move(remedy));
     return *number;
 }
 
 uint32_t count_of(const std::string &option, RunOptions::Count which, std::string_view text) {
-    uint64_t number = number_of(option, text);
+    uint64_t number =
+        number_of(option, text, range_of([&] { RunOptions::check(which, UINT64_MAX); }));
 
     or_error([&] { RunOptions::check(which, number); });
     return static_cast<uint32_t>(number);
@@ -34,20 +48,26 @@ uint32_t count_of(const std::string &option, RunOptions::Count which, std::strin
 // Of a batch and of handlers: 0 is none, which the library's errors do not say.
 uint64_t number_or_none(const std::string &option, std::string_view text) {
     constexpr uint64_t most = 1024;
-    uint64_t number = number_of(option, text);
+    const std::string range = "use 0 (none) to " + std::to_string(most);
+    uint64_t number = number_of(option, text, range);
 
     if (number > most)
-        throw usage(option + " cannot be " + std::to_string(number),
-                    "use 0 (none) to " + std::to_string(most));
+        throw usage(option + " cannot be " + std::to_string(number), range);
     return number;
 }
 
-double decimal_in(const std::string &what, std::string_view text) {
+// @p field: where it will stand.
+double decimal_in(const std::string &what, std::string_view text,
+                  const std::function<double &(RunOptions &)> &field) {
     double value = 0;
     auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
 
-    if (error != std::errc() || stop != text.data() + text.size())
-        throw usage(what + " is a number, as 0.5, not '" + std::string(text) + "'");
+    if (error != std::errc() || stop != text.data() + text.size()) {
+        RunOptions options;
+        field(options) = NAN;
+        throw usage(what + " is a number, as 0.5, not '" + std::string(text) + "'",
+                    range_of([&] { options.check(); }));
+    }
     return value;
 }
 
@@ -77,10 +97,11 @@ std::vector<Assignment> assignments_of(const Call &call, std::string_view option
 
 // "5", or "170:410".
 Latency latency_of(const std::string &name, const std::string &text) {
-    std::string what = "latency '" + name + "'";
+    const std::string what = "latency '" + name + "'",
+                      range = "use 1 to " + std::to_string(Latency::most_ns) + " ns";
     size_t colon = text.find(':');
-    uint64_t median = number_of(what, text.substr(0, colon));
-    uint64_t p99 = colon == text.npos ? median : number_of(what, text.substr(colon + 1));
+    uint64_t median = number_of(what, text.substr(0, colon), range);
+    uint64_t p99 = colon == text.npos ? median : number_of(what, text.substr(colon + 1), range);
     auto latency = Latency::lognormal(median, p99);
 
     if (!latency)
@@ -108,8 +129,10 @@ void set_bandwidths(const Call &call, RunOptions &options) {
     for (const auto &[name, value] : assignments_of(call, "--bandwidth")) {
         if (name != "cxl" && name != "pcie")
             throw usage("there is no link '" + name + "'", "choose from: cxl pcie");
-        (name == "cxl" ? options.times.cxl_bytes_per_ns : options.times.pcie_bytes_per_ns) =
-            decimal_in("bandwidth '" + name + "'", value);
+        auto field = [&](RunOptions &o) -> double & {
+            return name == "cxl" ? o.times.cxl_bytes_per_ns : o.times.pcie_bytes_per_ns;
+        };
+        field(options) = decimal_in("bandwidth '" + name + "'", value, field);
     }
 }
 
@@ -198,7 +221,8 @@ void set_parameters(const Call &call, std::vector<RunOptions> &cells) {
         multiply(
             cells, name, values_of(values),
             [&](RunOptions &o, const std::string &text) {
-                or_error([&] { o.set(name, number_of(name, text)); });
+                std::string range = range_of([&] { RunOptions().set(name, UINT64_MAX); });
+                or_error([&] { o.set(name, number_of(name, text, range)); });
             },
             [&](const RunOptions &o) { return !wanted || has_use(o); });
     }
@@ -253,7 +277,10 @@ const std::vector<Axis> &axes() {
                  o.handlers = count_of("--handlers", RunOptions::Count::handlers, text);
          }},
         {"--rate",
-         [](RunOptions &o, const std::string &text) { o.rate = decimal_in("--rate", text); }},
+         [](RunOptions &o, const std::string &text) {
+             o.rate =
+                 decimal_in("--rate", text, [](RunOptions &of) -> double & { return of.rate; });
+         }},
         {"--outstanding",
          [](RunOptions &o, const std::string &text) {
              o.outstanding = count_of("--outstanding", RunOptions::Count::outstanding, text);
