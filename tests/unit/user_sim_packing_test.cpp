@@ -129,20 +129,63 @@ void padded_packings(void **) {
         }
 }
 
-/// What takes too much memory is not called damaged, and another copy of it would be no better.
-void a_wide_window(void **) {
-    std::string content(1 << 20, '1'), out(ZSTD_compressBound(content.size()), 0);
+/// With a window of so many bytes, or of all the content if its size is said.
+std::string zstded_with(int window_log, const std::string &content, uint64_t size) {
+    std::string out(ZSTD_compressBound(content.size()), 0);
     std::unique_ptr<ZSTD_CCtx, decltype(&ZSTD_freeCCtx)> z(ZSTD_createCCtx(), ZSTD_freeCCtx);
     ZSTD_inBuffer in{content.data(), content.size(), 0};
     ZSTD_outBuffer to{out.data(), out.size(), 0};
-    Folder folder;
 
-    ZSTD_CCtx_setParameter(z.get(), ZSTD_c_windowLog, 30);
-    assert_int_equal(ZSTD_compressStream2(z.get(), &to, &in, ZSTD_e_flush) > 0, 0);
-    assert_int_equal(ZSTD_compressStream2(z.get(), &to, &in, ZSTD_e_end), 0);
-    auto error = refused(folder.file(out.substr(0, to.pos)));
-    assert_true(has(error.sentence, "too much memory"));
-    assert_true(has(error.remedy, "Unpack it") && !has(error.remedy, "again"));
+    ZSTD_CCtx_setParameter(z.get(), ZSTD_c_windowLog, window_log);
+    if (size > 0)
+        ZSTD_CCtx_setPledgedSrcSize(z.get(), size);
+    assert_false(ZSTD_isError(ZSTD_compressStream2(z.get(), &to, &in, ZSTD_e_flush)));
+    if (size == 0)
+        assert_int_equal(ZSTD_compressStream2(z.get(), &to, &in, ZSTD_e_end), 0);
+    return out.substr(0, to.pos);
+}
+
+/// What takes too much memory is not called damaged, and another copy of it would be no better. It
+/// is said how much it needs, and how much there is for it.
+void a_wide_window(void **) {
+    const std::string content = "1\n2\n3\n";
+    Folder folder;
+    auto check = [&](const std::string &packed, const std::string &needed,
+                     const std::string &most) {
+        auto error = refused(folder.file(packed));
+        if (!has(error.sentence, "needs " + needed + " MiB of memory to be unpacked, and " + most +
+                                     " MiB are the most that it may take"))
+            fail_msg("%s", error.sentence.c_str());
+        assert_true(has(error.remedy, "Unpack it") && !has(error.remedy, "again"));
+    };
+
+    for (auto [window_log, needed] : {std::pair(28, "256"), {30, "1024"}}) {
+        std::string wide = zstded_with(window_log, content, 0);
+        check(wide, needed, "128");
+        check(zstded(content) + wide, needed, "128");  // the frame that is meant
+    }
+    check(zstded_with(30, content, uint64_t(200) << 20), "200", "128");
+    assert_int_equal(read_trace(folder.file(zstded_with(27, content, 0))).requests.size(), 3);
+
+    // Of xz it is the dictionary.
+    lzma_options_lzma options;
+    assert_false(lzma_lzma_preset(&options, 0));
+    const lzma_filter filters[] = {{LZMA_FILTER_LZMA2, &options}, {LZMA_VLI_UNKNOWN, nullptr}};
+    for (uint32_t mib : {1024, 128}) {
+        std::string out(1000, 0);
+        size_t size = 0;
+        options.dict_size = mib << 20;
+        assert_int_equal(lzma_stream_buffer_encode(
+                             const_cast<lzma_filter *>(filters), LZMA_CHECK_CRC32, nullptr,
+                             reinterpret_cast<const uint8_t *>(content.data()), content.size(),
+                             reinterpret_cast<uint8_t *>(out.data()), &size, out.size()),
+                         LZMA_OK);
+        out.resize(size);
+        if (mib > 128)
+            check(out, "1024", "256");
+        else
+            assert_int_equal(read_trace(folder.file(out)).requests.size(), 3);
+    }
 }
 
 }  // namespace

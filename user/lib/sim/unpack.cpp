@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <new>
+#include <utility>
 
 #include <ds/result.hpp>
 
@@ -16,7 +17,10 @@
 namespace ds::sim {
 namespace {
 
-constexpr uint64_t most_memory = 256 << 20;  // that a file may make a decoder take
+// What a file may make a decoder take; of zstd it is the window, which the decoder has besides
+// buffers of some hundred KiB.
+constexpr uint64_t most_memory = 256 << 20;
+constexpr int most_window_log = 27;
 
 /// What a step of a decoder reads and writes; it moves both on.
 struct Room {
@@ -66,8 +70,9 @@ protected:
     virtual bool step(Room &room) = 0;
 
     [[noreturn]] void damaged() const { fail("is damaged", get_again); }
-    [[noreturn]] void too_large() const {
-        fail("needs too much memory to be unpacked",
+    [[noreturn]] void too_large(uint64_t needed, uint64_t most) const {
+        fail("needs " + std::to_string(needed >> 20) + " MiB of memory to be unpacked, and " +
+                 std::to_string(most >> 20) + " MiB are the most that it may take",
              "Unpack it by the program that packed it, and name what comes out.");
     }
 
@@ -78,7 +83,7 @@ private:
     static constexpr size_t most_at_once = 4 << 10;
     static constexpr const char *get_again = "Get the file again, from where it came.";
 
-    [[noreturn]] void fail(const char *what, const char *remedy) const {
+    [[noreturn]] void fail(const std::string &what, const char *remedy) const {
         throw Failure({EBADMSG,
                        "'" + path_ + "' " + what + ", near byte " +
                            std::to_string(taken_ - left_.size()) + " of the compressed file.",
@@ -154,7 +159,7 @@ protected:
         if (rc == LZMA_MEM_ERROR)
             throw std::bad_alloc();
         if (rc == LZMA_MEMLIMIT_ERROR)
-            too_large();
+            too_large(lzma_memusage(&x_), most_memory);
         if (rc != LZMA_OK && rc != LZMA_STREAM_END && rc != LZMA_BUF_ERROR)
             damaged();
         room = {room.in.last(x_.avail_in), room.out.last(x_.avail_out)};
@@ -179,22 +184,46 @@ public:
         : Unpacker(std::move(packed), path), z_(ZSTD_createDStream(), ZSTD_freeDStream) {
         if (!z_)
             throw std::bad_alloc();
+        ZSTD_DCtx_setParameter(z_.get(), ZSTD_d_windowLogMax, most_window_log);
     }
 
 protected:
     bool step(Room &room) override {
+        if (std::exchange(at_start_, false))
+            header_.clear();
+        size_t more = std::min(room.in.size(), longest_header - header_.size());
+        header_.insert(header_.end(), room.in.begin(),
+                       room.in.begin() + static_cast<ptrdiff_t>(more));
         ZSTD_inBuffer in{room.in.data(), room.in.size(), 0};
         ZSTD_outBuffer out{room.out.data(), room.out.size(), 0};
         size_t rc = ZSTD_decompressStream(z_.get(), &out, &in);
         if (ZSTD_getErrorCode(rc) == ZSTD_error_frameParameter_windowTooLarge)
-            too_large();
+            too_large(window(), uint64_t(1) << most_window_log);
         if (ZSTD_isError(rc))
             damaged();
         room = {room.in.subspan(in.pos), room.out.subspan(out.pos)};
-        return rc == 0;
+        at_start_ = rc == 0;
+        return at_start_;
     }
 
 private:
+    static constexpr size_t longest_header = 18;
+
+    /// Of the frame whose header was read: RFC 8878, 3.1.1.1. One of a single segment has the size
+    /// of its content for it; all others say it in a byte, as a power of two and eighths.
+    uint64_t window() const {
+        constexpr size_t descriptor = 4;
+        constexpr uint8_t single_segment = 1 << 5;
+
+        if (header_[descriptor] & single_segment)
+            return ZSTD_getFrameContentSize(header_.data(), header_.size());
+        unsigned byte = header_[descriptor + 1];
+        uint64_t base = uint64_t(1) << (10 + (byte >> 3));
+        return base + base / 8 * (byte & 7);
+    }
+
+    bool at_start_ = true;         // of a frame
+    std::vector<uint8_t> header_;  // the frame's first bytes
     std::unique_ptr<ZSTD_DStream, decltype(&ZSTD_freeDStream)> z_;
 };
 
