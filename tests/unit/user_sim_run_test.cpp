@@ -41,6 +41,8 @@ void bad_options(void **) {
         {"PCIe", [](RunOptions &o) { o.times.pcie_bytes_per_ns = -16; }},
         {"AGING_INTERVAL", [](RunOptions &o) { o.set("AGING_INTERVAL", 100); }},
         {"MAX_BATCH", [](RunOptions &o) { o.set("MAX_BATCH", 100); }},
+        {"A batch of 8 cannot be fetched together: MAX_BATCH is 7.",
+         [](RunOptions &o) { o.set("MAX_BATCH", 7), o.set("PREFETCH_BATCH_THRESHOLD", 8); }},
     };
 
     for (const auto &[said, make] : bad) {

@@ -18,7 +18,8 @@ struct Parameter {
     uint64_t least, most;
 };
 
-constexpr std::string_view batch_size = "PREFETCH_BATCH_THRESHOLD", l1_capacity = "L1_CAPACITY";
+constexpr std::string_view batch_size = "PREFETCH_BATCH_THRESHOLD", most_in_batch = "MAX_BATCH",
+                           l1_capacity = "L1_CAPACITY";
 
 std::vector<Parameter> all_parameters() {
     std::vector<Parameter> all;
@@ -149,6 +150,13 @@ void RunOptions::check() const {
     if (handlers && parameters.contains(batch_size))
         throw wrong("The host is not asked for what a batch fetches.",
                     "Give the batch up, or the handlers.");
+    auto batch = parameters.find(batch_size), most = parameters.find(most_in_batch);
+    if (batch != parameters.end() && most != parameters.end() && most->second < batch->second)
+        throw wrong("A batch of " + std::to_string(batch->second) +
+                        " cannot be fetched together: " + std::string(most_in_batch) + " is " +
+                        std::to_string(most->second) + ".",
+                    "Use a smaller batch, or " + std::to_string(batch->second) + " or more for " +
+                        std::string(most_in_batch) + ".");
     if (outstanding && trace_times)
         throw wrong("Requests cannot come at the trace's times and follow each other.",
                     "Give the times up, or the number under way.");
