@@ -26,7 +26,9 @@ void no_format_at_all(void **) {
 
     for (int i = 0; i < 4096; i++)
         noise += static_cast<char>(random());
-    assert_true(has(refused(folder.file("# Traces\n")).sentence, "begins with no number"));
+    assert_true(
+        has(refused(folder.file("\n# Traces\n")).sentence, "begins with a comment, and no"));
+    assert_true(has(refused(folder.file("# Traces\n")).remedy, "remove such lines"));
     assert_true(has(refused(folder.file("Milk; bread\n")).sentence, "begins with no number"));
     assert_true(has(refused(folder.file("\n-1 2 0 0\n")).sentence, "begins with no number"));
     assert_true(has(refused(folder.file("Traces\n")).sentence, "Line 1 "));

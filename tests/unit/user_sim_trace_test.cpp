@@ -61,6 +61,7 @@ std::vector<Sample> samples() {
          {{0, 1, 1}, {0x40000001, 3}, {Operation::create, written, Operation::free}}},
         {Format::csv, "8,read,5\n8,w,7\n", {{0, 0}, {8}, {read, written}, {5, 7}}},
         {Format::csv, "8,get\n9,set", {{0, 1}, {8, 9}, {read, written}}},
+        {Format::csv, "8,GET\n9,Put\n", {{0, 1}, {8, 9}, {read, written}}},
         {Format::csv, "\n \r\nid,op\n8,r\n\n9,w\n\n\t\n\n\r\n", {{0, 1}, {8, 9}, {read, written}}},
         {Format::csv, "id,op,tenant\n8,w,\n9,r,31\n", {{0, 1}, {8, 9}, {written, read}}},
         {Format::csv, ",id,\n,8,\n,8,\n", {{0, 0}, {8}}},
@@ -186,26 +187,70 @@ void reasons(void **) {
     check("id,time_ns\n1,0.5\n", "has '0.5', which is not a time in whole nanoseconds", "csv");
     check("id,time_ns\n1,-5\n", "has -5, which is negative", "csv");
     check("1,read\n,read\n", "is blank where there should be the number of an object", "csv");
-    check("1,read\n1,reads\n", "has 'reads', which is no operation", "csv");
+    check(
+        "1,read\n1,reads\n",
+        "has 'reads', which is no operation: read, r, get, 28, 88, write, w, set, put, update, 2a, "
+        "8a, create or free.",
+        "csv");
     check("id,time_ns,time,op\n1,2,3,read\n", "names two columns of times", "csv");
     check("id,lbn,op\n1,2,read\n", "names two columns of objects", "csv");
     check("op,id,operation\nread,2,read\n", "names two columns of operations", "csv");
     check("op\nread\n", "names no column of objects: handle, id", "csv");
     check("time\n1\n", "names no column of objects: handle, id", "csv");
     check("handle\n1\nx\n", "has 'x', which is not the number of an object", "csv");
-    check("handle\n1\n2,3\n", "has another number of columns", "csv");
+    check("handle\n1\n2,3\n", "has 2 columns, not 1, as the first line names.", "csv");
+    check("1,read\n2,read,3\n", "has 3 columns, not 2, as the first line has.", "csv");
+    check("1,2,3,4\n", "Line 1 of '" + folder.path() + "' has 4 columns, not 2 or 3.", "csv");
+    assert_true(has(refused(folder.file("1,2,3,4\n")).remedy, "Name the columns in a first line"));
+    assert_true(has(refused(folder.file("1\n"), {.format = Format::csv}).sentence,
+                    "has 1 column, not 2 or 3."));
     check("handles\n1\n", "has 'handles', which is not a number", "integers");
     for (std::string first : {"handle;op\n", "id; op\n", "a;b\n", "1; read\n"})
         check(first + "2;write\n", "Line 1 of '" + folder.path() + "' has semicolons where", "csv");
+    for (std::string first : {"handle\top\n", "time\tkey\tid\n", "1\tread\n", "\t1\tread\t7\n"})
+        check(first + "2\twrite\n", "Line 1 of '" + folder.path() + "' has tabs where commas",
+              "csv");
+    check("1\t2\t3\n", "is not four numbers", "lis");
+    for (std::string comment : {"# id, op\n", "#id,op\n", "#;x\n"})
+        check(comment + "1,read\n", "Line 1 of '" + folder.path() + "' is a comment, and no",
+              "csv");
+    check("1,read\n # and\n", "Line 2 of '" + folder.path() + "' is a comment, and no", "csv");
+    check("1\n# 2\n", "Line 2 of '" + folder.path() + "' is a comment, and no", "integers");
+    check("#1\n2\n", "Line 1 of '" + folder.path() + "' is a comment, and no", "integers");
+    check("1 1 0 0\n# 2\n", "is a comment, and no format has comments", "lis");
+    check("l 0x1 1\n#\n", "is a comment, and no format has comments", "address");
+    assert_true(has(refused(folder.file("1\n# 2\n")).remedy, "Remove such lines."));
     check("address,op\n1,read\n", "names no column of objects: handle, id", "csv");
     const std::string names15 = "a,b,c,d,e,f,g,h,i,j,k,l,m,n,o";
     check(names15 + ",id,op\n", "names more than 16 columns", "csv");
     check("id,op," + names15 + "\n", "names more than 16 columns", "csv");
-    check("1,op," + names15 + "\n", "has another number of columns", "csv");
-    check("id,op,tenant\n1,r\n", "Line 2 of '" + folder.path() + "' has another number", "csv");
+    check("1,op," + names15 + "\n", "has 17 columns, not 2 or 3", "csv");
+    check("id,op,tenant\n1,r\n", "Line 2 of '" + folder.path() + "' has 2 columns, not 3", "csv");
     check("1,read,\n", "is blank where there should be a time in whole nanoseconds", "csv");
     check("time,key,size,op\n1,2,3,read\n", "names no column of objects: handle, id", "csv");
     check(ds_header() + "x", "in the middle of a record", "ds");
+}
+
+/// Whether it is longer than a line may be, or not.
+void lines_that_end_with_cr_alone(void **) {
+    Folder folder;
+
+    for (std::string line : {"1\r", "1,read\r", "1 1 0 0\r", "l 0x1 1\r"})
+        for (int lines : {2, 3, 5000}) {
+            std::string content;
+            for (int i = 0; i < lines; i++)
+                content += line;
+            for (const std::string &cut : {content, content.substr(0, content.size() - 1)}) {
+                auto error = refused(folder.file(cut));
+                assert_true(has(error.sentence, "cannot be read: its lines end with CR alone."));
+                assert_true(has(error.remedy, "LF"));
+            }
+        }
+    // One line ends in any way, and of bytes nothing is a line.
+    assert_int_equal(read_trace(folder.file("1\r")).requests.size(), 1);
+    assert_int_equal(read_trace(folder.file("1\r\n2\r")).requests.size(), 2);
+    assert_false(
+        has(refused(folder.file(be32({13, 13, 13})), {.format = Format::csv}).sentence, "CR"));
 }
 
 void seconds_with_decimals(void **) {
@@ -499,6 +544,7 @@ int main() {
         cmocka_unit_test(each_second_line_is_blank),
         cmocka_unit_test(bad_lines),
         cmocka_unit_test(reasons),
+        cmocka_unit_test(lines_that_end_with_cr_alone),
         cmocka_unit_test(seconds_with_decimals),
         cmocka_unit_test(wrong_formats),
         cmocka_unit_test(truncated_records),

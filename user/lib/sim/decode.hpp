@@ -30,6 +30,10 @@ void decode_oracle(Source &source, Builder &builder);
 /// Does it name a column of csv that is read? Of one column it is all that tells csv from numbers.
 bool is_column_name(std::string_view text);
 
+/// Are these columns of csv but for what is between them: one has such a name, or a number is
+/// before a word?
+bool has_tabs_for_commas(std::string_view line);
+
 /// libCacheSim's oracleGeneral, packed.
 struct [[gnu::packed]] OracleRecord {
     uint32_t seconds;

@@ -43,10 +43,6 @@ std::string no_number(std::string_view text, const std::string &instead) {
                            : ", which is negative");
 }
 
-std::string or_blank(std::string_view line, std::string what) {
-    return line.empty() ? "is blank" : what;
-}
-
 /// Seconds, which may have decimals, in nanoseconds; what is less is cut off.
 std::optional<uint64_t> nanoseconds(std::string_view text) {
     constexpr size_t places = 9;
@@ -102,6 +98,14 @@ std::string_view trimmed(std::string_view text) {
     return text.substr(0, text.find_last_not_of(blanks) + 1);
 }
 
+/// A line that has not what should be there: @p what, unless it is blank or a comment.
+[[noreturn]] void fail_line(const Source &source, std::string_view line, const std::string &what,
+                            const std::string &hint = "") {
+    if (trimmed(line).starts_with('#'))
+        source.fail_line("is a comment, and no format has comments", "Remove such lines.");
+    source.fail_line(line.empty() ? "is blank" : what, hint);
+}
+
 /// What is between commas, which may be nothing, the same way. A blank line has none.
 template <size_t N>
 size_t split_at_commas(std::string_view line, std::array<std::string_view, N> &fields) {
@@ -132,11 +136,11 @@ constexpr struct {
     std::string_view name;
     Operation op;
 } operations[] = {
-    {"read", Operation::read},     {"r", Operation::read},    {"get", Operation::read},
-    {"28", Operation::read},       {"88", Operation::read},  // SCSI, hexadecimal
-    {"write", Operation::write},   {"w", Operation::write},   {"set", Operation::write},
-    {"update", Operation::write},  {"2a", Operation::write},  {"8a", Operation::write},
-    {"create", Operation::create}, {"free", Operation::free},
+    {"read", Operation::read},   {"r", Operation::read},        {"get", Operation::read},
+    {"28", Operation::read},     {"88", Operation::read},  // SCSI, hexadecimal
+    {"write", Operation::write}, {"w", Operation::write},       {"set", Operation::write},
+    {"put", Operation::write},   {"update", Operation::write},  {"2a", Operation::write},
+    {"8a", Operation::write},    {"create", Operation::create}, {"free", Operation::free},
 };
 
 std::optional<Operation> operation(std::string_view text) {
@@ -146,6 +150,17 @@ std::optional<Operation> operation(std::string_view text) {
         if (row.name == name)
             return row.op;
     return std::nullopt;
+}
+
+/// "read, r, ... or free".
+std::string operation_names() {
+    std::string names;
+
+    for (const auto &row : operations) {
+        bool is_last = &row == std::end(operations) - 1;
+        names += (names.empty() ? "" : is_last ? " or " : ", ") + std::string(row.name);
+    }
+    return names;
 }
 
 enum class Means : uint8_t { object, operation, time_ns, seconds };
@@ -217,12 +232,43 @@ std::optional<Columns> Columns::of_header(const Source &source, std::string_view
 }
 
 /// As some programs write them; they would be one column of an odd name.
-void refuse_semicolons(const Source &source, std::string_view line) {
-    if (line.find(';') != line.npos && line.find(',') == line.npos)
+void refuse_separators(const Source &source, std::string_view line) {
+    if (line.find(',') != line.npos || line.starts_with('#'))
+        return;
+    if (line.find(';') != line.npos)
         source.fail_line("has semicolons where commas should be");
+    if (line.find('\t') != line.npos)
+        source.fail_line("has tabs where commas should be");
+}
+
+[[noreturn]] void fail_count(const Source &source, std::string_view line, size_t count,
+                             const Columns &columns, bool is_first) {
+    std::string has = "has " + std::to_string(count) + (count == 1 ? " column" : " columns");
+
+    if (is_first)
+        fail_line(source, line, has + ", not 2 or 3",
+                  "Name the columns in a first line, as handle,operation,time_ns.");
+    fail_line(source, line,
+              has + ", not " + std::to_string(columns.count) + ", as the first line " +
+                  (columns.header ? "names" : "has"));
 }
 
 }  // namespace
+
+bool has_tabs_for_commas(std::string_view line) {
+    size_t tab = line.find('\t');
+
+    if (tab == line.npos)
+        return false;
+    if (number(trimmed(line.substr(0, tab))) && is_name(trimmed(line.substr(tab + 1))))
+        return true;
+    for (std::string_view rest = line;; rest.remove_prefix(rest.find('\t') + 1)) {
+        if (is_column_name(rest.substr(0, rest.find('\t'))))
+            return true;
+        if (rest.find('\t') == rest.npos)
+            return false;
+    }
+}
 
 bool is_column_name(std::string_view text) {
     return meaning(lower(trimmed(text))).has_value();
@@ -239,7 +285,7 @@ void decode_integers(Source &source, Builder &builder) {
         }
         auto key = number(line);
         if (!key)
-            source.fail_line(no_number(line, "a number"));
+            fail_line(source, line, no_number(line, "a number"));
         builder.add(*key, Operation::read);
         marked = false;
     }
@@ -250,7 +296,7 @@ void decode_lis(Source &source, Builder &builder) {
 
     for (std::string_view line; source.line(line);) {
         if (split(line, word) != 4)
-            source.fail_line(or_blank(line, "is not four numbers: start, count and two more"));
+            fail_line(source, line, "is not four numbers: start, count and two more");
         auto start = number(word[0]), count = number(word[1]);
         if (!start)
             source.fail_line(no_number(word[0], "a number to start at"));
@@ -276,8 +322,7 @@ void decode_address(Source &source, Builder &builder, uint32_t block) {
         bool three = split(line, word) == 3;
         if (!three || (word[0] != "l" && word[0] != "s") || !word[1].starts_with("0x") ||
             !number(word[1]) || !number(word[2]))
-            source.fail_line(
-                or_blank(line, "is not a load or store: l or s, 0xADDRESS and a number"));
+            fail_line(source, line, "is not a load or store: l or s, 0xADDRESS and a number");
         builder.add(*number(word[1]) / block, word[0] == "s" ? Operation::write : Operation::read);
     }
 }
@@ -300,7 +345,7 @@ void decode_csv(Source &source, Builder &builder) {
         blank = 0;
         bool first = std::exchange(is_first, false);
         if (first)
-            refuse_semicolons(source, line);
+            refuse_separators(source, trimmed(line));
         if (auto named = first ? Columns::of_header(source, line) : std::nullopt) {
             columns = *named;
             builder.ignore(columns.ignored);
@@ -315,15 +360,15 @@ void decode_csv(Source &source, Builder &builder) {
         if (first && is_name(word[0]))
             source.fail_line("names no column of objects: handle, id, obj_id or lbn");
         if (count != columns.count || (!columns.header && (count < 2 || count > 3)))
-            source.fail_line("has another number of columns");
+            fail_count(source, line, count, columns, first);
         auto key = number(word[columns.object]);
         auto op = columns.operation == Columns::none ? Operation::read
                                                      : operation(word[columns.operation]);
         if (!key)
-            source.fail_line(no_number(word[columns.object], "the number of an object"));
+            fail_line(source, line, no_number(word[columns.object], "the number of an object"));
         if (!op)
             source.fail_line("has '" + std::string(word[columns.operation].substr(0, 40)) +
-                             "', which is no operation: read, write, create or free");
+                             "', which is no operation: " + operation_names());
         if (columns.time == Columns::none) {
             builder.add(*key, *op);
             continue;

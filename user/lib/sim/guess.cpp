@@ -33,20 +33,24 @@ bool is_text(Bytes bytes) {
     });
 }
 
-/// Of text, the first line that is not blank tells; its own decoder then checks all of it. Nothing
-/// for words, as of a sentence, which are of no format.
-std::optional<Format> of_text(Bytes bytes) {
+/// The first one that is not blank.
+std::string_view first_line(Bytes bytes) {
     std::string_view text(reinterpret_cast<const char *>(bytes.data()), bytes.size());
     if (text.starts_with(Source::byte_order_mark))
         text.remove_prefix(Source::byte_order_mark.size());
     text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
-    std::string_view line = text.substr(0, text.find_first_of("\r\n"));
+    return text.substr(0, text.find_first_of("\r\n"));
+}
 
+/// Of text, the first line tells; its own decoder then checks all of it. Nothing for words, as of a
+/// sentence, which are of no format.
+std::optional<Format> of_text(std::string_view line) {
     bool is_word = line.find_first_of(" \t") == line.npos;
     bool is_number = line.find_first_of("0123456789") == 0;
 
-    // Semicolons are those of a sentence, or of a decoder that refuses them.
-    if (line.find(',') != line.npos || is_column_name(line.substr(0, line.find(';'))) ||
+    // Semicolons are those of a sentence, or of a decoder that refuses them, as it does tabs.
+    if (line.find(',') != line.npos || has_tabs_for_commas(line) ||
+        is_column_name(line.substr(0, line.find(';'))) ||
         (line.find(';') != line.npos && (is_word || is_number)))
         return Format::csv;
     if (line.starts_with("l ") || line.starts_with("s "))
@@ -358,11 +362,15 @@ std::string candidates(const Sight &sight) {
     return names;
 }
 
-Failure of_words(const std::string &path) {
-    return Failure(
-        {EBADMSG,
-         "The format of '" + path + "' cannot be told: it is text that begins with no number.",
-         "If it is a trace, name its format with --format.", false});
+Failure of_words(const std::string &path, std::string_view line) {
+    std::string sentence =
+        "The format of '" + path + "' cannot be told: it is text that begins with ";
+
+    if (line.starts_with('#'))
+        return Failure({EBADMSG, sentence + "a comment, and no format has comments.",
+                        "If it is a trace, remove such lines.", false});
+    return Failure({EBADMSG, sentence + "no number.",
+                    "If it is a trace, name its format with --format.", false});
 }
 
 Failure unclear(const std::string &path, const Sight &sight) {
@@ -392,9 +400,10 @@ Guess guess(Source &source) {
     Sight sight{bytes, bytes.size() < Source::longest_peek};
     refuse_foreign(source.path(), bytes, sight.whole);
     if (is_text(bytes)) {
-        if (auto format = of_text(bytes))
+        std::string_view line = first_line(bytes);
+        if (auto format = of_text(line))
             return {*format};
-        throw of_words(source.path());
+        throw of_words(source.path(), line);
     }
     if (auto guessed = of_records(sight))
         return *guessed;

@@ -86,6 +86,8 @@ bool Source::line(std::string_view &text) {
     const void *stop = std::memchr(bytes.data(), '\n', bytes.size());
     size_t length = stop ? static_cast<size_t>(static_cast<const uint8_t *>(stop) - bytes.data())
                          : bytes.size();
+    if (lines_ == 1 && !stop)
+        refuse_cr(bytes);
     if (length > longest_line)
         fail_line("is longer than any line of a trace");
     text = {reinterpret_cast<const char *>(bytes.data()), length};
@@ -98,6 +100,17 @@ bool Source::line(std::string_view &text) {
     return true;
 }
 
+/// As old Macs wrote them; all of the file would be one line. The last one may have such an end.
+void Source::refuse_cr(std::span<const uint8_t> line) const {
+    auto is_control = [](uint8_t c) { return c < ' ' && !(c >= '\t' && c <= '\r'); };
+
+    if (std::ranges::find(line.first(line.size() - 1), '\r') == line.end() - 1 ||
+        std::ranges::any_of(line, is_control))
+        return;
+    throw Failure({EBADMSG, "'" + path_ + "' cannot be read: its lines end with CR alone.",
+                   "Write LF at the end of each, as tr '\\r' '\\n' does.", false});
+}
+
 std::string Source::remedy() const {
     std::string remedy = "Check the file, or name its format";
 
@@ -105,9 +118,9 @@ std::string Source::remedy() const {
                             : remedy + " with --format: it was taken for '" + guessed_ + "'.";
 }
 
-void Source::fail_line(const std::string &what) const {
+void Source::fail_line(const std::string &what, const std::string &hint) const {
     throw Failure({EBADMSG, "Line " + std::to_string(lines_) + " of '" + path_ + "' " + what + ".",
-                   remedy(), false});
+                   hint.empty() ? remedy() : hint + " " + remedy(), false});
 }
 
 void Source::fail_byte(const std::string &what) const {

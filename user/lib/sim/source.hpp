@@ -52,8 +52,9 @@ public:
     /// Has the line that was read last no end?
     bool is_in_line() const { return in_line_; }
 
-    /// Failure (EBADMSG) that names the file and the line or record that was read last.
-    [[noreturn]] void fail_line(const std::string &what) const;
+    /// Failure (EBADMSG) that names the file and the line or record that was read last. @p hint: a
+    /// sentence of what may help, before the usual remedy.
+    [[noreturn]] void fail_line(const std::string &what, const std::string &hint = "") const;
     [[noreturn]] void fail_byte(const std::string &what) const;
 
     const std::string &path() const { return path_; }
@@ -69,6 +70,7 @@ private:
     static constexpr size_t longest_line = 4096;
 
     std::string remedy() const;
+    void refuse_cr(std::span<const uint8_t> line) const;
 
     std::string path_, guessed_;
     std::unique_ptr<Stream> stream_;
