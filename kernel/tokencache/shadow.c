@@ -448,8 +448,8 @@ static void ds_shadow_age(u32 *count)
 }
 
 /*
- * In a loop TWICE has one good time, when all are used for the second time. So LIRS, which does best
- * there, is left for it by the second judgement in a row that says so.
+ * In a loop TWICE has one good time, when all are used for the second time. So LIRS, which does
+ * best there, is left for it by the second judgement in a row that says so.
  */
 static bool ds_shadow_replaces(struct ds_shadow *s, u32 best, u32 rule, s64 wrong)
 {
