@@ -194,7 +194,8 @@ bool of_one_kind(Bytes bytes) {
     for (size_t fields : {2, 3}) {
         std::unordered_map<T, Seen> numbers;
         for (size_t i = 0; i < bytes.size() / sizeof(T); i++) {
-            auto [at_it, is_new] = numbers.try_emplace(at<T>(bytes, i), i % fields, false, false);
+            auto [at_it, is_new] =
+                numbers.try_emplace(at<T>(bytes, i), Seen{i % fields, false, false});
             at_it->second.again |= !is_new;
             at_it->second.elsewhere |= at_it->second.place != i % fields;
         }

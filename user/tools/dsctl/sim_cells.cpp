@@ -126,7 +126,8 @@ void set_latencies(const Call &call, RunOptions &options) {
 }
 
 void set_bandwidths(const Call &call, RunOptions &options) {
-    for (const auto &[name, value] : assignments_of(call, "--bandwidth")) {
+    for (const auto &link : assignments_of(call, "--bandwidth")) {
+        const std::string &name = link.first, &value = link.second;
         if (name != "cxl" && name != "pcie")
             throw usage("there is no link '" + name + "'", "choose from: cxl pcie");
         auto field = [&](RunOptions &o) -> double & {
@@ -214,7 +215,8 @@ void check_twice(const Call &call, const std::string &name) {
 void set_parameters(const Call &call, std::vector<RunOptions> &cells) {
     if (!call.has("--set"))
         return;
-    for (const auto &[name, values] : assignments_of(call, "--set")) {
+    for (const auto &parameter : assignments_of(call, "--set")) {
+        const std::string &name = parameter.first, &values = parameter.second;
         auto has_use = [&](const RunOptions &o) { return !o.no_use_for(name); };
         bool wanted = std::ranges::any_of(cells, has_use);
         check_twice(call, name);
