@@ -121,9 +121,9 @@ static bool ds_shadow_fifo(struct ds_shadow *s, u32 print)
 
 /*
  * Who was used again is the next to leave: here he leaves at once. Who left and comes back has
- * been used again, too.
+ * been used again, too: @known.
  */
-static bool ds_shadow_twice(struct ds_shadow *s, u32 print)
+static bool ds_shadow_twice(struct ds_shadow *s, u32 print, bool known)
 {
 	int i = ds_shadow_find(s, DS_SHADOW_ONCE, print);
 
@@ -131,7 +131,7 @@ static bool ds_shadow_twice(struct ds_shadow *s, u32 print)
 		ds_shadow_remove(s, DS_SHADOW_ONCE, i);
 		return true;
 	}
-	if (ds_shadow_find(s, DS_SHADOW_STACK, print) >= 0)
+	if (known)
 		return false;
 	if (s->lists[DS_SHADOW_ONCE].count == s->size)
 		ds_shadow_remove(s, DS_SHADOW_ONCE, 0);
@@ -271,9 +271,9 @@ static void ds_shadow_trim(struct ds_shadow *s)
 	ds_shadow_remove(s, DS_SHADOW_STACK, i);
 }
 
-static bool ds_shadow_lirs(struct ds_shadow *s, u32 print)
+/* @in_stack: where the key is there, or -1. */
+static bool ds_shadow_lirs(struct ds_shadow *s, u32 print, int in_stack)
 {
-	int in_stack = ds_shadow_find(s, DS_SHADOW_STACK, print);
 	int guest = ds_shadow_find(s, DS_SHADOW_GUESTS, print);
 	u16 state = DS_SHADOW_GONE;
 
@@ -487,14 +487,15 @@ static enum ds_rule ds_shadow_judge(struct ds_shadow *s, enum ds_rule rule)
 
 static void ds_shadow_play(struct ds_shadow *s, u32 print, bool *hit)
 {
+	int in_stack = ds_shadow_find(s, DS_SHADOW_STACK, print);
 	u32 a, b;
 
 	hit[DS_RULE_FIFO] = ds_shadow_fifo(s, print);
-	hit[DS_RULE_TWICE] = ds_shadow_twice(s, print);
+	hit[DS_RULE_TWICE] = ds_shadow_twice(s, print, in_stack >= 0);
 	hit[DS_RULE_LRU] = ds_shadow_lru(s, print);
 	hit[DS_RULE_S3FIFO] = ds_shadow_s3fifo(s, DS_SHADOW_STAGING, print);
 	hit[DS_RULE_S3FIFO_SHORT] = ds_shadow_s3fifo(s, DS_SHADOW_SHORT_STAGING, print);
-	hit[DS_RULE_LIRS] = ds_shadow_lirs(s, print);
+	hit[DS_RULE_LIRS] = ds_shadow_lirs(s, print, in_stack);
 	hit[DS_RULE_SIEVE] = ds_shadow_sieve(s, print);
 	for (b = 0; b < DS_RULES; b++) {
 		s->hits[b] += hit[b] * DS_SHADOW_ONE;

@@ -300,6 +300,11 @@ static void who_comes_back_is_no_guest_of_twice(void **state)
 	ds_shadow_destroy(&s);
 }
 
+static bool use_in_lirs(u32 print)
+{
+	return ds_shadow_lirs(&s, print, ds_shadow_find(&s, DS_SHADOW_STACK, print));
+}
+
 /* With a larger share of guests many are kept no longer, at once. */
 static void guests_become_more(void **state)
 {
@@ -309,14 +314,14 @@ static void guests_become_more(void **state)
 	begin(256);
 	ds_shadow_set_guests(&s, 0);
 	for (i = 0; i < 256; i++)
-		ds_shadow_lirs(&s, i);
+		use_in_lirs(i);
 	assert_int_equal(s.kept, 254);
 	ds_shadow_set_guests(&s, DS_SHADOW_SHARE_MAX);
-	ds_shadow_lirs(&s, 255);	/* a guest, who comes back soon */
+	use_in_lirs(255);	/* a guest, who comes back soon */
 	assert_int_equal(s.guests, 25);
 	assert_int_equal(s.kept, 256 - 25);
 	assert_int_equal(s.lists[DS_SHADOW_GUESTS].count, 25);
-	assert_false(ds_shadow_lirs(&s, 300));	/* looks at them by four */
+	assert_false(use_in_lirs(300));	/* looks at them by four */
 	ds_shadow_destroy(&s);
 }
 

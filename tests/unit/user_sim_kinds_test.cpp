@@ -157,8 +157,11 @@ void who_has_no_type(void **) {
     trace = of_tokens();
     trace.format = Format::csv;
     assert_true(run(trace, options).kinds.empty());
-    // Classes come first: they say what the entries are.
     trace.format = Format::ds;
+    trace.keys.clear();
+    assert_true(run(trace, options).kinds.empty());
+    // Classes come first: they say what the entries are.
+    trace = of_tokens();
     options.classes = ClassShares::parse("token:50,wqe:50");
     assert_true(run(trace, options).kinds.at(0).name == "token");
 }

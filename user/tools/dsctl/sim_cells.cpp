@@ -27,19 +27,19 @@ std::string range_of(Take &&take) {
     return "";
 }
 
-// @p what: an option, or what it names. @p remedy: which numbers it can have.
-uint64_t number_of(const std::string &what, std::string_view text, std::string remedy) {
+// @p what: an option, or what it names. @p remedy: says which numbers it can have.
+template <class Remedy>
+uint64_t number_of(const std::string &what, std::string_view text, Remedy &&remedy) {
     auto number = parse_number(text);
 
     if (!number)
-        throw usage(what + " is a whole number, not '" + std::string(text) + "'",
-                    std::move(remedy));
+        throw usage(what + " is a whole number, not '" + std::string(text) + "'", remedy());
     return *number;
 }
 
 uint32_t count_of(const std::string &option, RunOptions::Count which, std::string_view text) {
-    uint64_t number =
-        number_of(option, text, range_of([&] { RunOptions::check(which, UINT64_MAX); }));
+    uint64_t number = number_of(
+        option, text, [&] { return range_of([&] { RunOptions::check(which, UINT64_MAX); }); });
 
     or_error([&] { RunOptions::check(which, number); });
     return static_cast<uint32_t>(number);
@@ -48,11 +48,11 @@ uint32_t count_of(const std::string &option, RunOptions::Count which, std::strin
 // Of a batch and of handlers: 0 is none, which the library's errors do not say.
 uint64_t number_or_none(const std::string &option, std::string_view text) {
     constexpr uint64_t most = 1024;
-    const std::string range = "use 0 (none) to " + std::to_string(most);
+    auto range = [] { return "use 0 (none) to " + std::to_string(most); };
     uint64_t number = number_of(option, text, range);
 
     if (number > most)
-        throw usage(option + " cannot be " + std::to_string(number), range);
+        throw usage(option + " cannot be " + std::to_string(number), range());
     return number;
 }
 
@@ -97,8 +97,8 @@ std::vector<Assignment> assignments_of(const Call &call, std::string_view option
 
 // "5", or "170:410".
 Latency latency_of(const std::string &name, const std::string &text) {
-    const std::string what = "latency '" + name + "'",
-                      range = "use 1 to " + std::to_string(Latency::most_ns) + " ns";
+    const std::string what = "latency '" + name + "'";
+    auto range = [] { return "use 1 to " + std::to_string(Latency::most_ns) + " ns"; };
     size_t colon = text.find(':');
     uint64_t median = number_of(what, text.substr(0, colon), range);
     uint64_t p99 = colon == text.npos ? median : number_of(what, text.substr(colon + 1), range);
@@ -223,7 +223,7 @@ void set_parameters(const Call &call, std::vector<RunOptions> &cells) {
         multiply(
             cells, name, values_of(values),
             [&](RunOptions &o, const std::string &text) {
-                std::string range = range_of([&] { RunOptions().set(name, UINT64_MAX); });
+                auto range = [&] { return range_of([&] { RunOptions().set(name, UINT64_MAX); }); };
                 or_error([&] { o.set(name, number_of(name, text, range)); });
             },
             [&](const RunOptions &o) { return !wanted || has_use(o); });
