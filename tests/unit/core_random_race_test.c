@@ -287,13 +287,20 @@ static void step(struct user *u)
 	}
 }
 
+/* With what the administrator sets it may be a while until somebody comes to L1. */
+static bool has_seen_all(const struct user *u)
+{
+	return u->hits && READ_ONCE(told) && READ_ONCE(whole.stats.kept) &&
+	       READ_ONCE(fetch.batch.stats.fetched);
+}
+
 static void *user(void *arg)
 {
 	struct user *u = arg;
 	u64 n;
 	u32 i;
 
-	for (n = 0; n < u->steps; n++) {
+	for (n = 0; n < u->steps || (!has_seen_all(u) && n < 100 * u->steps); n++) {
 		step(u);
 		if (!(n % 32))	/* the others are to come in between, also with few processors */
 			sched_yield();
@@ -320,13 +327,30 @@ static u64 some_value(u64 *random, const struct ds_param *p)
 	}
 }
 
+/* But for the thresholds: with them hardly anybody would be used often enough here. */
+static void set_all_as_normal(void)
+{
+	u32 i;
+
+	for (i = 0; i < DS_TUNE_PARAMS; i++)
+		ds_tune_set(&cache, i, ds_tune_params[i].normal);
+	ds_tune_set(&cache, DS_PROMOTE_TO_L1_THRESHOLD, 1);
+	ds_tune_set(&cache, DS_PROMOTE_TO_L2_THRESHOLD, 1);
+	for (i = 0; i < DS_BATCH_PARAMS; i++)
+		ds_batch_set(&fetch.batch, i, ds_batch_params[i].normal);
+	for (i = 0; i < DS_EXPAND_PARAMS; i++)
+		ds_expand_set(&fetch.box, i, ds_expand_params[i].normal);
+	for (i = 1; i <= PDS; i++)
+		ds_cache_partition(&cache, i, 0, cache.policy.capacity);
+}
+
 static void set_something(u64 *random)
 {
 	u32 capacity = cache.policy.capacity;
 	u32 tune = below(random, DS_TUNE_PARAMS), batch = below(random, DS_BATCH_PARAMS);
 	u32 expand = below(random, DS_EXPAND_PARAMS);
 
-	switch (below(random, 6)) {
+	switch (below(random, 10)) {
 	case 0:
 		ds_tune_set(&cache, tune, some_value(random, &ds_tune_params[tune]));
 		break;
@@ -341,10 +365,10 @@ static void set_something(u64 *random)
 				   1 + below(random, capacity));
 		break;
 	case 4:
-		ds_cache_partition(&cache, 1 + below(random, PDS), 0, capacity);
+		WRITE_ONCE(cache.table.blocking, below(random, 2));
 		break;
 	default:
-		WRITE_ONCE(cache.table.blocking, below(random, 2));
+		set_all_as_normal();
 	}
 }
 
