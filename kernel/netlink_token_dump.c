@@ -42,12 +42,14 @@ struct ds_dump_token {
 	bool				admin;
 };
 
-static int ds_put_handle(struct sk_buff *skb, int attr, const struct ds_dump_token *d, u32 index)
+/* Of what another token refers to. It may have ended meanwhile, and its index be another type's. */
+static int ds_put_handle(struct sk_buff *skb, int attr, const struct ds_dump_token *d, u32 type,
+			 u32 index)
 {
 	u64 word;
 	u32 token = index == DS_TOKEN_NONE ? 0 : ds_token_at(d->table, index, &word);
 
-	return token ? nla_put_u32(skb, attr, token) : 0;
+	return token && ds_token_type_of(token) == type ? nla_put_u32(skb, attr, token) : 0;
 }
 
 static int ds_put_mr(struct sk_buff *skb, const struct ds_dump_token *d)
@@ -55,7 +57,7 @@ static int ds_put_mr(struct sk_buff *skb, const struct ds_dump_token *d)
 	const struct ds_token_desc *mr = &d->desc;
 	int err;
 
-	err = ds_put_handle(skb, DS_A_PD, d, mr->mr.pd) ?:
+	err = ds_put_handle(skb, DS_A_PD, d, DS_TOKEN_PD, mr->mr.pd) ?:
 	      nla_put_u64_64bit(skb, DS_A_IOVA, mr->mr.iova, DS_A_PAD) ?:
 	      nla_put_u64_64bit(skb, DS_A_LENGTH, mr->mr.length, DS_A_PAD) ?:
 	      nla_put_u32(skb, DS_A_PAGE_SHIFT, mr->mr.page_shift) ?:
@@ -73,12 +75,12 @@ static int ds_put_qp(struct sk_buff *skb, const struct ds_dump_token *d)
 	int err;
 
 	err = nla_put_u32(skb, DS_A_NUMBER, qp->qp.number) ?:
-	      ds_put_handle(skb, DS_A_PD, d, qp->qp.pd) ?:
+	      ds_put_handle(skb, DS_A_PD, d, DS_TOKEN_PD, qp->qp.pd) ?:
 	      nla_put_u32(skb, DS_A_QP_TYPE, qp->qp.qp_type) ?:
 	      nla_put_u32(skb, DS_A_STATE, qp->qp.state) ?:
 	      nla_put_u32(skb, DS_A_IB_ACCESS, qp->qp.access) ?:
-	      ds_put_handle(skb, DS_A_SCQ, d, qp->qp.scq) ?:
-	      ds_put_handle(skb, DS_A_RCQ, d, qp->qp.rcq) ?:
+	      ds_put_handle(skb, DS_A_SCQ, d, DS_TOKEN_CQ, qp->qp.scq) ?:
+	      ds_put_handle(skb, DS_A_RCQ, d, DS_TOKEN_CQ, qp->qp.rcq) ?:
 	      nla_put_u8(skb, DS_A_SRQ, qp->qp.srq);
 	if (!err && d->admin)
 		err = nla_put_u32(skb, DS_A_POSTED, qp->qp.posted);

@@ -259,6 +259,11 @@ void ds_fetch_destroy(struct ds_fetch *f)
 
 int ds_fetch_miss(struct ds_fetch *f, u32 token, struct ds_waiter *w, u64 now)
 {
+	u64 word;
+
+	/* Each use of it is a miss, and would be fetched for nothing. */
+	if (!ds_token_find(&f->cache->table, token, &word) && word & DS_WORD_PINNED)
+		return -EPERM;
 	return ds_batch_add(&f->batch, token, w, now);
 }
 

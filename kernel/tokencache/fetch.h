@@ -70,7 +70,7 @@ void ds_fetch_destroy(struct ds_fetch *f);
  *
  * Instead of ds_cache_miss().
  *
- * Return: as ds_batch_add().
+ * Return: as ds_batch_add(); -EPERM: it is pinned where it is.
  */
 int ds_fetch_miss(struct ds_fetch *f, u32 token, struct ds_waiter *w, u64 now);
 

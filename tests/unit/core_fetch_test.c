@@ -286,12 +286,22 @@ static void neighbours_wait_in_staging(void **state)
 	assert_int_equal(fetch.batch.stats.stale, 3);
 	assert_int_equal(fetch.batch.stats.fetches, 2);
 	/* Who does not come was not moved. */
-	assert_int_equal(ds_cache_pin(&cache, tokens[200], true), 0);
 	assert_int_equal(miss(200, 30000), -EINPROGRESS);
+	assert_int_equal(ds_cache_pin(&cache, tokens[200], true), 0);
 	ds_fetch_work(&fetch, 40000, 9);
 	assert_told(200, -EPERM);
 	assert_int_equal(fetch.batch.stats.declined, 1);
 	assert_int_equal(last_moved, tokens[102]);
+	/* Nor is it fetched while that is known. */
+	assert_int_equal(miss(200, 50000), -EPERM);
+	assert_int_equal(testers[200].told, 0);
+	ds_fetch_work(&fetch, 60000, 9);
+	assert_int_equal(fetch.batch.stats.fetched, 3);
+	assert_int_equal(ds_cache_pin(&cache, tokens[200], false), 0);
+	assert_int_equal(miss(200, 70000), -EINPROGRESS);
+	ds_fetch_work(&fetch, 80000, 9);
+	assert_told(200, 0);
+	assert_int_equal(fetch.batch.stats.fetched, 4);
 	stop();
 }
 

@@ -5,7 +5,7 @@
 # states, protection domains, owners. Those of queue pairs do so while a connection breaks.
 # shellcheck source=tests/e2e/lib.sh
 . /share/lib.sh
-plan 20
+plan 23
 
 # rdma_says TYPE: of each object its type, number (of memory: its keys), what it is, and the
 # number of its protection domain, which rdma(8) says of programs' objects only
@@ -95,6 +95,20 @@ check "who has ended is still there" [ "$(tokens_say cq | wc -l)" -gt "$(rdma_sa
 dsctl -q token import rxe0 > /dev/null
 ask
 is "until the next import" "$(tokens_say qp)" "$(rdma_says qp)"
+
+# -- memory that the module has made, and which has no token yet --
+third=$(lend 1 16M)
+fail=/sys/kernel/debug/ds/failpoints/token_add
+echo "delay $((slow > 1 ? 30000 : 8000)) 1" > $fail
+on_node 2 dsctl -q seg attach "1:$third" --space 3 --servers 1 > /dev/null &
+held() { grep -qx off $fail; }
+check "a region waits for its token" eventually 20 held
+dsctl -j token import rxe0 > /run/import
+is "it is not taken for another's" "$(import_says '"own":false' | grep -c '\[ds\]$')" 0
+wait $!
+ask
+is "nor was it listed twice" "$(tokens_say mr)" "$(rdma_says mr)"
+on_node 2 dsctl -q space del 3
 
 # -- a connection breaks: a heartbeat under way keeps its queue pairs for a while --
 on_node 2 bash /share/node.sh clean

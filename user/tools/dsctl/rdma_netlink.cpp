@@ -109,9 +109,17 @@ std::string owner_of(const Attributes &fields) {
     return read_line("/proc/" + std::to_string(pid) + "/comm").value_or(std::to_string(pid));
 }
 
+Maker maker_of(const Attributes &fields) {
+    if (nlattr *name = fields[RDMA_NLDEV_ATTR_RES_KERN_NAME])
+        return std::string_view(nla_get_string(name)) == "ds" ? Maker::ds : Maker::other;
+    return Maker::program;
+}
+
 RdmaObject object_of(const List &list, const Attributes &fields) {
-    RdmaObject found{
-        .object = {}, .number = u32_or(fields, list.number, 0), .owner = owner_of(fields)};
+    RdmaObject found{.object = {},
+                     .number = u32_or(fields, list.number, 0),
+                     .owner = owner_of(fields),
+                     .maker = maker_of(fields)};
     ds_token_object &object = found.object;
 
     object.type = list.type;

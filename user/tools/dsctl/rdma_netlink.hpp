@@ -14,11 +14,15 @@ namespace dsctl {
 // repairs it then but to make the device anew. Nothing: the kernel does not tell.
 std::optional<bool> management_is_dead(const std::string &device);
 
+// Who made an object, by the kernel's word: what rdma_cm made for ds.ko is "other" there.
+enum class Maker { ds, program, other };
+
 // A PD, CQ, MR or QP of a device.
 struct RdmaObject {
     ds_token_object object;
     uint32_t number;    // of the kernel's list; what rdma(8) calls pdn, cqn, mrn, lqpn
     std::string owner;  // "[ib_core]" is a module, "ibv_rc_pingpong" a program
+    Maker maker;
 };
 
 // All of them, PDs first. Nothing: there is no such device, or the kernel does not tell.

@@ -113,6 +113,12 @@ Stock take_stock(Call &call, Kernel &kernel, const std::string &device) {
     return stock;
 }
 
+// Some have no token yet, or no longer; and a program's may have the number of one that has ended.
+bool is_own(const Stock &stock, const RdmaObject &found) {
+    return found.maker == Maker::ds ||
+           (found.maker == Maker::other && stock.own.contains(identity_of(found.object)));
+}
+
 Exit forget(Call &call) {
     nl::Message request(DS_CMD_TOKEN_FORGET);
     std::string device = call.text("DEV");
@@ -132,10 +138,10 @@ Exit token_import(Call &call) {
     std::string device = call.text("DEV");
     std::vector<ds_token_object> foreign;
     std::vector<Row> rows;
-    auto [all, own] = take_stock(call, kernel, device);
+    Stock stock = take_stock(call, kernel, device);
 
-    for (const RdmaObject &found : all) {
-        bool ours = own.contains(identity_of(found.object));
+    for (const RdmaObject &found : stock.all) {
+        bool ours = is_own(stock, found);
         std::string type = token_type_name(found.object.type);
         if (!ours)
             foreign.push_back(found.object);
@@ -147,8 +153,8 @@ Exit token_import(Call &call) {
     hand_over(kernel, device, foreign);
     call.out.table({{"TYPE"}, {"NUMBER", true}, {"OBJECT"}, {"OWNER", false, true}, {"TOKEN"}},
                    rows);
-    call.out.done(format("%zu objects of %s: %zu of ds.ko, %zu imported", all.size(),
-                         device.c_str(), all.size() - foreign.size(), foreign.size()));
+    call.out.done(format("%zu objects of %s: %zu of ds.ko, %zu imported", stock.all.size(),
+                         device.c_str(), stock.all.size() - foreign.size(), foreign.size()));
     return Exit::ok;
 }
 
