@@ -159,7 +159,7 @@ void broken_lane(const Target &t) {
         client.open();
         Keys keys = client.attach(Target::read_only);
         expect(lane(client).write(0, keys.rkeys[0], mark), "read-only memory was written");
-        expect_end(client.ending(2s), {}, "a connection with a broken lane");
+        expect_end(client.ending(6s), {}, "a connection with a broken lane");
     }
 }
 
@@ -234,7 +234,7 @@ const Attack attacks[] = {
     {"key of another domain", "access error; nothing written", foreign_key},
     {"WRITE on the control lane", "access error; closed", control_lane},
     {"SEND on a data lane", "closed", sends_on_lane},
-    {"access error on the second and on the urgent lane", "closed within 2 s", broken_lane},
+    {"access error on the second and on the urgent lane", "closed within 6 s", broken_lane},
     {"SEND_WITH_INV of a key in use", "closed; a new ATTACH gives a good key", remote_invalidate},
     {"key after DETACH", "access error", after_detach},
     {"key after a revoke that is not answered", "access error; nothing written; new keys",

@@ -143,7 +143,9 @@ void deaf_flood(const Target &t) {
     deaf.shake_hands();
     deaf.control().qp().stop_receiving();
     int sent = 0;
-    for (auto until = Clock::now() + 4s; sent < 300 && Clock::now() < until;) {
+    const auto begun = Clock::now();
+    // More than 100 at least, however slow the machine is.
+    while (sent < 300 && Clock::now() < begun + (sent > 100 ? 4s : 20s)) {
         if (deaf.try_send(
                 make_message(DS_MSG_REQUEST, Bytes(64), unbound_service, deaf.next_seq())))
             sent++;
@@ -155,7 +157,7 @@ void deaf_flood(const Target &t) {
     other.open();
     auto start = Clock::now();
     other.heartbeat();
-    expect(Clock::now() - start < 2s, "another host's heartbeat took longer than 2 s");
+    expect(Clock::now() - start < 4s, "another host's heartbeat took longer than 4 s");
 }
 
 // Credits that were due while the server's send queue was full come when there

@@ -104,7 +104,7 @@ const SegmentFault faults[] = {
     {"responses that nobody asked for", 0, extra_responses},
     {"twice as many requests as allowed", 0, requests},
     {"two answers of one key each", 0, second([](AttachAnswer &) {})},
-    {"an answer after a second", 0, [](Session &, AttachAnswer &a) { a.delay = 1000ms; }},
+    {"an answer after a while", 0, [](Session &, AttachAnswer &a) { a.delay = 300ms; }},
     {"length 0", EPROTO, length(0)},
     {"a length of more than the space's server", EFBIG, length(16 * mebi + 1)},
     {"length 2^63", EFBIG, length(1ULL << 63)},

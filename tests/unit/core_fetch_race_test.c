@@ -132,12 +132,21 @@ static void use(struct user *u, u32 i, u32 random)
 	ds_token_put(&cache.table, token);
 }
 
+/* How far users get before the others run is chance. */
+static bool all_has_come(void)
+{
+	return READ_ONCE(hits) && READ_ONCE(ended) && READ_ONCE(asked) && READ_ONCE(copies) &&
+	       READ_ONCE(fetch.batch.stats.fetches);
+}
+
 static void *user(void *arg)
 {
 	struct user *u = arg;
 	u64 n;
 
-	for (n = 0; n < u->steps; n++) {
+	for (n = 0; n < u->steps || (!all_has_come() && n < 100 * u->steps); n++) {
+		if (n >= u->steps && !(n % 32))
+			sched_yield();
 		u->random = u->random * 1664525 + 1013904223;
 		use(u, (u->random >> 8) % (u->random >> 31 ? TOKENS : 80), u->random >> 20);
 	}

@@ -1,31 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What dsmasterd makes of requests that come together, and of what it cannot write now.
-#include <linux/sockios.h>
-#include <sys/ioctl.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
-#include <filesystem>
-
 #include "master_world.hpp"
+#include "unread.hpp"
 
 namespace {
 
 using namespace master_test;
 using std::chrono::milliseconds;
-
-/// How much lies in this process's sockets that those at the other ends have not read. Other
-/// threads may open and close them, which the thread sanitizer has for a race unless the call is
-/// one that it does not know.
-uint64_t unread() {
-    uint64_t sum = 0;
-    for (const auto &entry : std::filesystem::directory_iterator("/proc/self/fd")) {
-        int bytes = 0;
-        if (syscall(SYS_ioctl, std::stoi(entry.path().filename()), SIOCOUTQ, &bytes) == 0)
-            sum += static_cast<uint64_t>(bytes);
-    }
-    return sum;
-}
 
 /// Requests that the master finds together, in this order.
 class Together {
@@ -36,7 +17,7 @@ public:
     ~Together() { answers(); }
 
     void send(std::vector<std::byte> request) {
-        uint64_t before = unread();
+        uint64_t before = unread().bytes;
         std::unique_lock guard(lock_);
         size_t n = statuses_.size();
         statuses_.push_back(1);
@@ -46,7 +27,7 @@ public:
             std::lock_guard guard(lock_);
             statuses_[n] = status;
         });
-        eventually([&] { return unread() > before; });
+        eventually([&] { return unread().bytes > before; });
     }
     std::vector<int> answers() {
         world_.resume();

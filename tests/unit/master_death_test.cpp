@@ -105,8 +105,12 @@ void the_master_is_fenced(void **) {
         assert_int_equal(other.fence(1), 0);
         std::this_thread::sleep_for(std::chrono::seconds(4));  // it has tried
         world.at[0].*hindrance = false;
-        die_with_a_reservation(world);
-        assert_true(c->totals().reserved > 0);
+        bool seen = false;  // it looks each second, and may have done so between these two
+        for (int i = 0; i < 5 && !seen; i++) {
+            die_with_a_reservation(world);
+            seen = c->totals().reserved > 0;
+        }
+        assert_true(seen);
         eventually([&] { return c->totals().reserved == 0; });
     }
 }
@@ -161,13 +165,15 @@ void a_client_cannot_be_fenced(void **) {
     assert_int_equal(c->put("key", "x"), 0);
     world.at[0].hung = 3;  // behind the master and the client
     die_with_a_reservation(world);
+    int slow = 0;
     auto end = std::chrono::steady_clock::now() + std::chrono::seconds(6);
     for (auto now = std::chrono::steady_clock::now(); now < end;) {
         assert_int_equal(c->stat("key"), 0);
         auto then = std::exchange(now, std::chrono::steady_clock::now());
-        assert_true(now - then < std::chrono::seconds(3));
+        slow += now - then > std::chrono::seconds(3);
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
+    assert_true(slow < 2);  // one by a machine that stood still
     assert_true(c->totals().reserved > 0);
     world.at[0].hung = 0;
     eventually([&] { return c->totals().reserved == 0; });
@@ -193,7 +199,7 @@ void the_master_is_fenced_and_server_0_dies(void **) {
         slow += now - then > std::chrono::milliseconds(700);
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
-    assert_true(slow < 2);
+    assert_true(slow < 5);  // of twenty, if all were
     world.at[0].dead = false;
     die_with_a_reservation(world);
     eventually([&] { return c->totals().reserved == 0; });
@@ -222,7 +228,7 @@ void another_master_takes_over(void **) {
     assert_int_equal(c->put("key", "value"), 0);
     world.at[0].stuck = true;
     assert_int_equal(other.fence(1), 0);
-    std::this_thread::sleep_for(std::chrono::milliseconds(2500));  // it knows
+    eventually([&] { return c->put("probe", "x", 1, 0, 1000) == -ETIMEDOUT; });  // it knows
     // From here on it gives nobody what may be another's.
     assert_int_equal(c->put("key", "late", 1, 0, 1000), -ETIMEDOUT);
     assert_int_equal(ds_store_del(c->store, "key", 3, 0, 1000), -ETIMEDOUT);

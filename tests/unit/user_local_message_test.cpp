@@ -16,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "unread.hpp"
 #include "user_local.hpp"
 
 namespace {
@@ -271,7 +272,7 @@ void what_does_not_fit_stays(void **) {
 void the_queue_is_bounded(void **) {
     Pool pool;
     ds_service *service = pool.bind(2);
-    std::atomic<int> busy{0}, answered{0};
+    std::atomic<unsigned> busy{0}, answered{0};
     std::vector<std::thread> callers;
     for (int i = 0; i < 5; i++)
         callers.emplace_back([&] {
@@ -281,7 +282,9 @@ void the_queue_is_bounded(void **) {
             answered += a.rc == 0;
             ds_fabric_close(fabric);
         });
-    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    // Until all have sent. Some are refused at once: only so many may wait to connect.
+    for (int i = 0; i < 1000 && unread().sockets + busy < 5; i++)
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
     answer_one(service);
     answer_one(service);
     for (std::thread &caller : callers)

@@ -310,12 +310,12 @@ void a_key_is_needed_on_both_sides(void **) {
 void a_busy_server_is_asked_again(void **) {
     Pair pair;
     std::vector<Rdm> others;
-    pair.options.timeout_ms = 300;
     for (uint32_t i = 0; i < DS_SESSIONS_PEER_MAX; i++) {
         others.push_back(pair.open());
         others.back().alloc(1).or_throw();
     }
     ds_rdm_request alloc = request_of(DS_PACKET_ALLOC, 0, 1);
+    pair.options.timeout_ms = 2000;
     Rdm rdm = pair.open();
     assert_int_equal(ds_rdm_execute(rdm.get(), &alloc, 1, 0), -EBUSY);
     assert_int_equal(alloc.reason, DS_PACKET_BUSY);

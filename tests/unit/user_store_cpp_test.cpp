@@ -157,7 +157,7 @@ void overwritten_all_the_time(void **) {
     auto late = w.store.get("k", {.timeout = ds::Timeout(100)});
     assert_false(late.ok());
     assert_int_equal(late.error().code, ETIMEDOUT);
-    assert_in_range(asked, 2, 21);
+    assert_in_range(asked, 1, 21);  // 1 on a machine that stands still meanwhile
 }
 
 }  // namespace

@@ -133,7 +133,7 @@ check "then it works" works "$segment"
 # however slow the kernel is.
 load
 ended_before=$(stat_of 1 disconnects)
-hold 1 request_post 2000
+hold 1 request_post 1500
 at 1 request_post
 start detach 1 dsctl -q seg detach --space 1 --server 0
 sleep 0.5	# it waits for the chain

@@ -53,11 +53,12 @@ sleep 1
 running worker || echo "# it has ended already"
 vm pause 2
 began=$(now_ms)
-longest_update=0 longest_get=0 failed=0
+longest_update=0 longest_get=0 waited=0 failed=0
 while [ $(($(now_ms) - began)) -lt 5000 ]; do
 	while read -r key; do
 		took tree update "$key" 7 --tree "$id"
 		[ "$ms" -le "$longest_update" ] || longest_update=$ms
+		[ "$ms" -lt $((lease * slow)) ] || waited=$((waited + 1))
 		took tree get "$key" --tree "$id"
 		[ "$ms" -le "$longest_get" ] || longest_get=$ms
 	done < /run/here
@@ -65,7 +66,7 @@ done
 echo "# the others: the longest update took $longest_update ms, the longest get, which takes no lock, $longest_get ms"
 vm resume 2
 is "none of the others failed" "$failed" 0
-check "nor waited for a lease" [ "$longest_update" -lt $((longest_get + lease * slow)) ]
+check "nor waited for a lease" [ "$waited" -le 1 ]	# once, if the machine stood still for so long
 finish worker
 status=$?
 sed 's/^/# worker: /' /run/worker.out /run/worker.err
