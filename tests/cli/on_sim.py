@@ -28,7 +28,9 @@ def rows_of(pool, *words):
 def fails(pool, status, words, *said):
     pool.fails(status, ["sim", *words], *said, fabric="")
     done = pool.run(["-j", "sim", *words], fabric="")
-    assert done.returncode == status and json.loads(done.stdout)["error"], done
+    document = json.loads(done.stdout)
+    CHECKER.check(document)
+    assert done.returncode == status and document["error"] and document["schema"].startswith("dsctl/sim-"), done
 
 
 def made(pool, name, *words):

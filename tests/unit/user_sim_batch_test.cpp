@@ -176,8 +176,10 @@ void a_batch_of_one_is_as_any_miss(void **) {
                 options.rate = 0.1;
                 if (options.policy == "literal-001") {
                     options.set("PROMOTE_TO_L1_THRESHOLD", 3);
-                    options.set("PROMOTE_TO_L2_THRESHOLD", 2);
                     options.set("DEMOTE_FROM_L1_IDLE_NS", 1'000'000'000'000);
+                }
+                if (options.policy == "literal-001" && pages) {
+                    options.set("PROMOTE_TO_L2_THRESHOLD", 2);
                     options.set("DEMOTE_FROM_L2_IDLE_NS", 1'000'000'000'000);
                 }
                 RunResult alone = run(trace, options);

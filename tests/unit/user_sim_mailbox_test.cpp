@@ -11,11 +11,13 @@ namespace {
 
 using namespace simtest;
 
-RunOptions with_handlers(uint32_t handlers) {
+RunOptions with_handlers(uint32_t handlers, uint32_t pages = 0) {
     RunOptions options = simple();
     options.handlers = handlers;
     options.rate = 1000;
-    options.set("EXPAND_PRESTAGE", 0);
+    options.l2 = pages;
+    if (pages)
+        options.set("EXPAND_PRESTAGE", 0);
     return options;
 }
 
@@ -26,6 +28,16 @@ void bad_options(void **) {
         {"handlers", [](RunOptions &o) { o.handlers = 0; }},
         {"handlers", [](RunOptions &o) { o.handlers = 1025; }},
         {"without a mailbox", [](RunOptions &o) { o.handlers = {}; }},
+        {"EXPAND_PRESTAGE means nothing without L2",
+         [](RunOptions &o) { o.set("EXPAND_PRESTAGE", 2); }},
+        {"EXPAND_HOT_PAGE means nothing without L2",
+         [](RunOptions &o) { o.set("EXPAND_HOT_PAGE", 2); }},
+        {"EXPAND_BACKGROUND_MAX means nothing without L2",
+         [](RunOptions &o) { o.set("EXPAND_BACKGROUND_MAX", 2); }},
+        {"DEMOTE_FROM_L2_IDLE_NS means nothing without L2",
+         [](RunOptions &o) { o.policy = "adaptive-001", o.set("DEMOTE_FROM_L2_IDLE_NS", 5000); }},
+        {"PROMOTE_TO_L2_THRESHOLD means nothing without L2",
+         [](RunOptions &o) { o.policy = "literal-001", o.set("PROMOTE_TO_L2_THRESHOLD", 2); }},
         {"batch", [](RunOptions &o) { o.set("PREFETCH_BATCH_THRESHOLD", 4); }},
         {"times", [](RunOptions &o) { o.trace_times = true, o.outstanding = 1; }},
         {"does not say when", [](RunOptions &o) { o.trace_times = true; }},
@@ -118,8 +130,7 @@ void an_object_ends_while_it_is_asked_for(void **) {
 void a_neighbour_ends_before_it_is_staged(void **) {
     const Trace trace =
         script({{0, 'c'}, {1, 'c'}, {2, 'c'}, {3, 'c'}, {0, 'r'}, {2, 'f'}, {3, 'r'}});
-    RunOptions options = with_handlers(1);
-    options.l2 = 1;
+    RunOptions options = with_handlers(1, 1);
     options.rate = 0.9;  // the host takes less for one than is between two
     options.set("EXPAND_HOT_PAGE", 1);
     options.set("EXPAND_PRESTAGE", 1);
@@ -134,9 +145,8 @@ void a_neighbour_ends_before_it_is_staged(void **) {
 // What is for L2 is of the background, and leaves room to what is urgent.
 void background_leaves_room(void **) {
     const Trace trace = trace_of({0, 1, 2, 3, 3});
-    RunOptions options = with_handlers(1);
+    RunOptions options = with_handlers(1, 1);
     options.policy = "literal-001";
-    options.l2 = 1;
     options.set("PROMOTE_TO_L1_THRESHOLD", 2);
     options.set("PROMOTE_TO_L2_THRESHOLD", 1);
     options.set("EXPAND_BACKGROUND_MAX", 2);
@@ -153,8 +163,7 @@ void background_leaves_room(void **) {
 }
 
 void neighbours_of_a_hot_page_come_to_l2(void **) {
-    RunOptions options = with_handlers(1);
-    options.l2 = 1;
+    RunOptions options = with_handlers(1, 1);
     options.rate = 0.1;  // all is done before the next one
     options.set("EXPAND_HOT_PAGE", 1);
     options.set("EXPAND_PRESTAGE", 2);
@@ -167,18 +176,14 @@ void neighbours_of_a_hot_page_come_to_l2(void **) {
     assert_int_equal(r.expands, 3);
     assert_int_equal(r.prestaged, 6);
     assert_int_equal(events_of(trace, options)["stage"], 6);
-    // Nothing is staged without L2, nor what may not be there: then no handler works for it.
+    // Nothing is staged that may not be there: then no handler works for it.
     options.rate = 1000;
-    options.l2 = 0;
-    for (const char *classes : {"token:100", "doorbell:100"}) {
-        options.classes = ClassShares::parse(classes);
-        options.set("EXPAND_PRESTAGE", 2);
-        r = run(trace, options);
-        options.set("EXPAND_PRESTAGE", 0);
-        assert_true(r.found[3] == 5 && r.prestaged == 0);
-        assert_true(numbers(r) == numbers(run(trace, options)));
-        options.l2 = 1;
-    }
+    options.classes = ClassShares::parse("doorbell:100");
+    options.set("EXPAND_PRESTAGE", 2);
+    r = run(trace, options);
+    options.set("EXPAND_PRESTAGE", 0);
+    assert_true(r.found[3] == 5 && r.prestaged == 0);
+    assert_true(numbers(r) == numbers(run(trace, options)));
 }
 
 // Who never waits for a handler is answered as if there were no mailbox.
@@ -186,11 +191,10 @@ void enough_handlers_are_as_none(void **) {
     Trace trace = zipf(3000, 60'000, 0.3);
     for (const char *policy : {"default", "literal-001", "adaptive-001"})
         for (Mode mode : {Mode::optimistic, Mode::blocking}) {
-            RunOptions options = with_handlers(1024);
+            RunOptions options = with_handlers(1024, 1);
             options.policy = policy;
             options.mode = mode;
             options.l1 = 200;
-            options.l2 = 1;
             options.rate = 10;
             options.times.latencies.expand = Latency::constant(10);  // who leaves takes longer
             options.set("EXPAND_MAILBOX", 4096);

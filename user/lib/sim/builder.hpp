@@ -101,11 +101,11 @@ public:
         return std::move(trace_);
     }
 
-private:
     // At most, while an array is copied to where it has room for twice as many; or, with what was
     // not used of that, for one pass.
     static constexpr uint64_t request_bytes = 12, time_bytes = 24, object_bytes = 56;
 
+private:
     void check_objects(uint64_t count) const {
         if (count > objects_.most)
             throw Failure({EBADMSG,

@@ -187,6 +187,13 @@ void check(const Recipe &r) {
                        "Choose at most " + std::to_string(r.memory / Zipf::object_bytes) +
                            " objects, or use a machine with more memory.",
                        false});
+    if (uint64_t needed = Generator::table_bytes(r) + Builder::request_bytes * r.requests;
+        needed > r.memory)
+        throw Failure({ENOMEM,
+                       std::to_string(r.requests) + " requests need " +
+                           std::to_string(needed >> 20) + " MiB of memory, and " +
+                           std::to_string(r.memory >> 20) + " MiB are free.",
+                       "Choose fewer requests, or use a machine with more memory.", false});
 }
 
 }  // namespace

@@ -39,6 +39,16 @@ bool is_of_policy(std::string_view name) {
                                [name](const ds_param &param) { return param.name == name; });
 }
 
+/// Pre-staging brings tokens to L2, and nothing else is in the background.
+bool is_of_l2(std::string_view name, const std::string &policy) {
+    static constexpr std::string_view names[] = {"DEMOTE_FROM_L2_IDLE_NS", "EXPAND_BACKGROUND_MAX",
+                                                 "EXPAND_HOT_PAGE", "EXPAND_PRESTAGE"};
+
+    // 'adaptive-001' begins with a threshold for L2, whether there is one or not.
+    return std::ranges::find(names, name) != std::end(names) ||
+           (name == "PROMOTE_TO_L2_THRESHOLD" && policy == "literal-001");
+}
+
 Failure wrong(std::string sentence, std::string remedy) {
     return Failure({EINVAL, std::move(sentence), std::move(remedy), false});
 }
@@ -115,6 +125,8 @@ std::optional<Error> RunOptions::no_use_for(std::string_view name) const {
 
     if (name == l1_capacity || name == batch_size)
         return std::nullopt;
+    if (l2 == 0 && is_of_l2(name, policy))
+        return wrong(text + " means nothing without L2.", "Use --l2 with it.").error();
     if (is_of_policy(name)) {
         if (policy == "literal-001" || policy == "adaptive-001")
             return std::nullopt;

@@ -78,8 +78,8 @@ std::string clause(const std::string &sentence) {
 
     while (!text.empty() && (text.back() == '.' || text.back() == '\n'))
         text.pop_back();
-    // "The peer" becomes "the peer", "RLIMIT_MEMLOCK" stays.
-    if (text.size() > 1 && std::islower(static_cast<unsigned char>(text[1])))
+    // "The peer" becomes "the peer", "A batch" "a batch", and "RLIMIT_MEMLOCK" stays.
+    if (text.size() > 1 && (std::islower(static_cast<unsigned char>(text[1])) || text[1] == ' '))
         text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
     return text;
 }

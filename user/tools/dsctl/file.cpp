@@ -200,6 +200,9 @@ NewFile::Draft::Draft(const Place &place, const std::string &name) {
 
     if (!place.is_replaced)
         return;
+    // To replace a file takes a right of its folder only. Who has protected the file means it.
+    if (place.old && faccessat(AT_FDCWD, place.path.c_str(), W_OK, AT_EACCESS) != 0)
+        throw file_error("write", name);
     // What has the name already, a link too, is not ours to write to or to remove; so no signal may
     // come between the making of the draft and the word that it is one.
     Blocked blocked;

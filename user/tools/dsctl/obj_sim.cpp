@@ -262,6 +262,8 @@ const Object sim{
                              {"sim trace show gcc.trace --block 4K",
                               "loads and stores, by pages of memory"}},
                 .run = sim_trace_show,
+                .details = "A file that cannot be shown does not hold up those behind it. If some "
+                           "were shown the status is 10.",
             },
             {
                 .name = "trace make",

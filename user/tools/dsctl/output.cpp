@@ -26,37 +26,11 @@ bool wants_color(const std::string &when) {
     return !(no_color && *no_color) && isatty(STDOUT_FILENO);
 }
 
-// $COLUMNS, or the width of the terminal; 0 if lines may be as long as they are.
-size_t line_width() {
-    struct winsize size = {};
-
-    if (const char *columns = std::getenv("COLUMNS"))
-        if (auto width = parse_number(columns); width && *width >= 20)
-            return *width;
-    if (isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
-        return size.ws_col;
-    return 0;
-}
-
 // Characters of a UTF-8 text, each counted as one column.
 size_t width_of(const std::string &text) {
     return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
         return (static_cast<unsigned char>(c) & 0xc0) != 0x80;
     }));
-}
-
-std::string cut(const std::string &text, size_t width) {
-    size_t at = 0;
-
-    if (width_of(text) <= width)
-        return text;
-    for (size_t left = width - 1; at < text.size(); at++) {
-        if ((static_cast<unsigned char>(text[at]) & 0xc0) == 0x80)
-            continue;
-        if (left-- == 0)
-            break;
-    }
-    return text.substr(0, at) + "~";
 }
 
 // Takes width from the widest columns that may shrink until the line fits.
@@ -84,6 +58,31 @@ void print_error(const Error &error) {
 }
 
 }  // namespace
+
+size_t line_width(int fd) {
+    struct winsize size = {};
+
+    if (const char *columns = std::getenv("COLUMNS"))
+        if (auto width = parse_number(columns); width && *width >= 20)
+            return *width;
+    if (isatty(fd) && ioctl(fd, TIOCGWINSZ, &size) == 0)
+        return size.ws_col;
+    return 0;
+}
+
+std::string cut(const std::string &text, size_t width) {
+    size_t at = 0;
+
+    if (width_of(text) <= width)
+        return text;
+    for (size_t left = width - 1; at < text.size(); at++) {
+        if ((static_cast<unsigned char>(text[at]) & 0xc0) == 0x80)
+            continue;
+        if (left-- == 0)
+            break;
+    }
+    return text.substr(0, at) + "~";
+}
 
 std::string printable(const std::string &text) {
     std::string result;
@@ -192,7 +191,7 @@ void Output::fields(const std::vector<std::pair<std::string, Cell>> &fields) {
 void Output::table(const std::vector<Column> &columns, const std::vector<Row> &rows) {
     if (json())
         return;
-    for (const Row &pieces : lay_out(columns, rows, line_width())) {
+    for (const Row &pieces : lay_out(columns, rows, line_width(STDOUT_FILENO))) {
         std::string text;
         for (const Cell &piece : pieces)
             text += styled(piece);

@@ -105,4 +105,10 @@ private:
 // process chose may command the terminal.
 std::string printable(const std::string &text);
 
+// $COLUMNS, or the width of the terminal that @p fd is; 0 if lines may be as long as they are.
+size_t line_width(int fd);
+
+// At most so many characters of a UTF-8 text, one at least; the last is ~ if some are missing.
+std::string cut(const std::string &text, size_t width);
+
 }  // namespace dsctl

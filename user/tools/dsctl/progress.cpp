@@ -59,6 +59,10 @@ void Progress::update(uint64_t done) {
                               rate(done).c_str());
     if (double spent = seconds(); share > 0)
         text += format(", %.0f s left", spent / share - spent);
+    text = printable(text);
+    // Only one row of a terminal is cleared again; its last column is left for the cursor.
+    if (size_t width = terminal_ ? line_width(STDERR_FILENO) : 0; width > 1)
+        text = cut(text, width - 1);
     std::fprintf(stderr, terminal_ ? "\r\033[K%s" : "%s\n", text.c_str());
     std::fflush(stderr);
 }

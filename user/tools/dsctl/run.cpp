@@ -64,6 +64,8 @@ int run(const std::vector<std::string> &words, const Settings &settings) {
         parse(words, &parsed);
     } catch (const Error &error) {
         Output out(parsed.settings);
+        if (parsed.verb)
+            out.set_schema(document_name(*parsed.object, *parsed.verb));
         return fail(out, parsed, error);
     }
     if (parsed.help) {

@@ -78,6 +78,14 @@ ds::sim::Trace read_of(const Call &call, const std::string &path,
     }
 }
 
+std::vector<std::string> traces_of(const Call &call) {
+    std::vector<std::string> files = call.list("TRACE...");
+
+    if (std::ranges::count(files, "-") > 1)
+        throw usage("standard input is named twice, and can be read once", "name '-' once");
+    return files;
+}
+
 ds::sim::Trace trace_of(Call &call, const std::string &path, const ds::sim::ObjectLimit &objects) {
     ds::sim::Trace trace = read_of(call, path, objects);
 

@@ -55,6 +55,9 @@ auto with_progress(Call &call, const char *what, uint64_t total, Progress::Unit 
     return or_error([&] { return result.get(); });
 }
 
+// The files of 'TRACE...'; throws if standard input is named twice.
+std::vector<std::string> traces_of(const Call &call);
+
 // A file of 'TRACE...', read as --format, --block and --most say; throws before it takes more
 // memory than there is.
 ds::sim::Trace trace_of(Call &call, const std::string &path,

@@ -130,7 +130,7 @@ std::string text_of(std::optional<uint32_t> knee) {
     return knee ? format("%u QPs", *knee) : format("none up to %u QPs", ds::sim::most_qps);
 }
 
-void print_fields(Call &call, const NicFit &fit, const Knees &knees) {
+void print_fields(Call &call, const NicFit &fit, const Knees &knees, bool falls) {
     const NicModel &nic = fit.model;
     auto factor = knees.factor();
 
@@ -146,7 +146,8 @@ void print_fields(Call &call, const NicFit &fit, const Knees &knees) {
                       "it is, tokens leave the knee where it is"},
                      {"error", format("%.2f %% on average, %.2f %% at most", 100 * fit.mean_error,
                                       100 * fit.max_error)},
-                     {"knee, measured", format("%u QPs", knees.measured)},
+                     {"knee, measured", falls ? format("%u QPs", knees.measured)
+                                              : format("none up to %u QPs", knees.measured)},
                      {"knee, model", text_of(knees.model)},
                      {"knee, with tokens",
                       text_of(knees.tokens) +
@@ -226,14 +227,15 @@ Exit sim_calibrate(Call &call) {
                 .model = ds::sim::knee(fit.model),
                 .tokens = ds::sim::knee(ds::sim::with_tokens(fit.model))};
 
-    warn_of_guesses(call, fit, knees.measured != points.back().qps);
+    bool falls = knees.measured != points.back().qps;
+    warn_of_guesses(call, fit, falls);
     warn_of_few(call, points.size());
     warn_of_unit(call, fit);
     respond(call, file, fit, knees);
     if (csv)
         print_csv(call, fit);
     else
-        print_fields(call, fit, knees);
+        print_fields(call, fit, knees, falls);
     return Exit::ok;
 }
 

@@ -111,7 +111,7 @@ ds::sim::ObjectLimit object_limit(const std::vector<std::string> &policies) {
 }  // namespace
 
 Exit sim_compare(Call &call) {
-    std::vector<std::string> files = call.list("TRACE..."), policies = list_of(call, "--policy");
+    std::vector<std::string> files = traces_of(call), policies = list_of(call, "--policy");
     std::vector<uint32_t> capacities = capacities_of(call);
     std::vector<ds::sim::Trace> traces;
     bool csv = wants_csv(call);

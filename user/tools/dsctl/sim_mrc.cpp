@@ -121,7 +121,7 @@ Exit sim_mrc(Call &call) {
 
     if (call.has("--capacity"))
         chosen = capacities_of(call);
-    for (const std::string &file : call.list("TRACE..."))
+    for (const std::string &file : traces_of(call))
         curves.push_back(curve_of(call, file, sampling, chosen));
     respond(call, curves);
     if (csv)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // sim trace: what is in traces, and traces that are made.
 #include <algorithm>
+#include <optional>
 
 #include "file.hpp"
 #include "memory.hpp"
@@ -46,27 +47,47 @@ void check_kind(const Call &call) {
                     "nothing of it is random");
 }
 
+Row show(Call &call, const std::string &path) {
+    ds::sim::Trace trace = trace_of(call, path);
+    uint64_t reads = count(trace, Operation::read), writes = trace.writes();
+
+    call.out.respond({{"file", path},
+                      {"format", ds::sim::name_of(trace.format)},
+                      {"requests", uint64_t(trace.requests.size())},
+                      {"uniques", trace.uniques},
+                      {"reads", reads},
+                      {"writes", writes},
+                      {"creates", count(trace, Operation::create)},
+                      {"frees", count(trace, Operation::free)},
+                      {"timed", !trace.time_ns.empty()}});
+    return {path,
+            std::string(ds::sim::name_of(trace.format)),
+            std::to_string(trace.requests.size()),
+            std::to_string(trace.uniques),
+            std::to_string(reads),
+            std::to_string(writes)};
+}
+
 }  // namespace
 
 Exit sim_trace_show(Call &call) {
     std::vector<Row> rows;
+    std::optional<Error> failed;
 
-    for (const std::string &path : call.list("TRACE...")) {
-        ds::sim::Trace trace = trace_of(call, path);
-        uint64_t reads = count(trace, Operation::read), writes = trace.writes();
-        call.out.respond({{"file", path},
-                          {"format", ds::sim::name_of(trace.format)},
-                          {"requests", uint64_t(trace.requests.size())},
-                          {"uniques", trace.uniques},
-                          {"reads", reads},
-                          {"writes", writes},
-                          {"creates", count(trace, Operation::create)},
-                          {"frees", count(trace, Operation::free)},
-                          {"timed", !trace.time_ns.empty()}});
-        rows.push_back({path, std::string(ds::sim::name_of(trace.format)),
-                        std::to_string(trace.requests.size()), std::to_string(trace.uniques),
-                        std::to_string(reads), std::to_string(writes)});
+    for (const std::string &path : traces_of(call)) {
+        try {
+            rows.push_back(show(call, path));
+        } catch (const Error &error) {
+            if (failed)
+                call.out.warn(error.sentence);
+            else
+                failed = error;
+        }
     }
+    if (failed && !rows.empty())
+        failed->exit = Exit::partial;
+    if (failed && rows.empty())
+        throw *failed;
     call.out.table({{"FILE", false, true},
                     {"FORMAT"},
                     {"REQUESTS", true},
@@ -74,6 +95,8 @@ Exit sim_trace_show(Call &call) {
                     {"READS", true},
                     {"WRITES", true}},
                    rows);
+    if (failed)
+        throw *failed;
     return Exit::ok;
 }
 
