@@ -290,8 +290,15 @@ static void step(struct user *u)
 /* With what the administrator sets it may be a while until somebody comes to L1. */
 static bool has_seen_all(const struct user *u)
 {
-	return u->hits && READ_ONCE(told) && READ_ONCE(whole.stats.kept) &&
-	       READ_ONCE(fetch.batch.stats.fetched);
+	u64 kept, fetched;
+
+	ds_spin_lock(&whole.lock);
+	kept = whole.stats.kept;
+	ds_spin_unlock(&whole.lock);
+	ds_spin_lock(&fetch.batch.lock);
+	fetched = fetch.batch.stats.fetched;
+	ds_spin_unlock(&fetch.batch.lock);
+	return u->hits && READ_ONCE(told) && kept && fetched;
 }
 
 static void *user(void *arg)

@@ -100,7 +100,7 @@ is "until the next import" "$(tokens_say qp)" "$(rdma_says qp)"
 third=$(lend 1 16M)
 fail=/sys/kernel/debug/ds/failpoints/token_add
 echo "delay $((slow > 1 ? 30000 : 8000)) 1" > $fail
-on_node 2 dsctl -q seg attach "1:$third" --space 3 --servers 1 > /dev/null &
+on_node 2 dsctl -q --timeout 50s seg attach "1:$third" --space 3 --servers 1 > /dev/null &
 held() { grep -qx off $fail; }
 check "a region waits for its token" eventually 20 held
 dsctl -j token import rxe0 > /run/import
