@@ -99,8 +99,8 @@ is "until the next import" "$(tokens_say qp)" "$(rdma_says qp)"
 # -- memory that the module has made, and which has no token yet --
 third=$(lend 1 16M)
 fail=/sys/kernel/debug/ds/failpoints/token_add
-echo "delay $((slow > 1 ? 30000 : 8000)) 1" > $fail
-on_node 2 dsctl -q --timeout 50s seg attach "1:$third" --space 3 --servers 1 > /dev/null &
+echo "delay 10000 1" > $fail	# less than the attach is waited for
+on_node 2 dsctl -q seg attach "1:$third" --space 3 --servers 1 > /dev/null &
 held() { grep -qx off $fail; }
 check "a region waits for its token" eventually 20 held
 dsctl -j token import rxe0 > /run/import
