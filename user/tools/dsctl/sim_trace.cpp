@@ -84,8 +84,6 @@ Exit sim_trace_show(Call &call) {
                 failed = error;
         }
     }
-    if (failed && !rows.empty())
-        failed->exit = Exit::partial;
     if (failed && rows.empty())
         throw *failed;
     call.out.table({{"FILE", false, true},
@@ -95,8 +93,10 @@ Exit sim_trace_show(Call &call) {
                     {"READS", true},
                     {"WRITES", true}},
                    rows);
-    if (failed)
+    if (failed) {
+        failed->exit = Exit::partial;
         throw *failed;
+    }
     return Exit::ok;
 }
 
