@@ -67,7 +67,7 @@ static void parse(int argc, char **argv)
 		usage();
 	hostile.v2 = hostile.v1;
 	hostile.v2.server_port = port2;
-	hostile.v2.port = (hostile.v1.port ? hostile.v1.port : 40000) + 1;
+	hostile.v2.port = (hostile.v1.port ? hostile.v1.port : RAW_PORT) + 1;
 }
 
 int main(int argc, char **argv)

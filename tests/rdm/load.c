@@ -3,7 +3,8 @@
  * DS: READs of 64 bytes by wire version 1, some of them on their way at any time, and how
  * many of them were answered in a second. An echo that fills its answers up to 150 bytes
  * (ds_echo.ko reply=150) gets the same packets and gives the same sizes, so the two can
- * be compared. Prints one line of JSON. A wrong answer ends it, with status 1.
+ * be compared. Prints one line of JSON. A wrong answer ends it, with status 1;
+ * what it was is written to stderr.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -123,6 +124,21 @@ static bool is_right(const uint8_t *reply, unsigned int length)
 	       w1_get64(reply + W1_ADDRESS - W1_APP_ID) == address;
 }
 
+/* As if it were a reply: that of an error has its reason for a length. */
+static void print_wrong(const uint8_t *reply, unsigned int length)
+{
+	struct sockaddr_in here = { 0 };
+	socklen_t size = sizeof(here);
+
+	getsockname(fd, (struct sockaddr *)&here, &size);
+	fprintf(stderr, "load: a wrong reply of %u bytes to port %u", length, ntohs(here.sin_port));
+	if (length >= W1_DATA - W1_APP_ID)
+		fprintf(stderr, ": app id %u, opcode %u, address 0x%" PRIx64 ", length %" PRIu64 ", counter %" PRIu64,
+			reply[0], reply[W1_OPCODE - W1_APP_ID], w1_get64(reply + W1_ADDRESS - W1_APP_ID),
+			w1_get64(reply + W1_LENGTH - W1_APP_ID), w1_get64(reply + W1_COUNTER - W1_APP_ID));
+	fprintf(stderr, "\n");
+}
+
 static void receive_replies(void)
 {
 	struct iovec data[MAX_DEPTH];
@@ -142,8 +158,12 @@ static void receive_replies(void)
 	n = recvmmsg(fd, messages, depth, MSG_DONTWAIT, NULL);
 	if (n < 0 && errno != EINTR && errno != EAGAIN)
 		die("receive: %s: is %s there, port %u?", strerror(errno), server, port);
-	for (int i = 0; i < n; i++)
-		wrong += !is_right(replies[i], messages[i].msg_len);
+	for (int i = 0; i < n; i++) {
+		if (is_right(replies[i], messages[i].msg_len))
+			continue;
+		wrong++;
+		print_wrong(replies[i], messages[i].msg_len);
+	}
 	answered += n > 0 ? n : 0;
 }
 

@@ -24,7 +24,7 @@ const char raw_usage[] =
 	"  -i INTERFACE   that the server is on\n"
 	"  -s ADDRESS     of the server\n"
 	"  -p PORT        of the server\n"
-	"  -l PORT        of ours (40000)\n"
+	"  -l PORT        of ours (30000)\n"
 	"  -m MAC         of the server (that which the kernel knows)\n"
 	"  -k             send a UDP checksum, not 0\n";
 
@@ -165,7 +165,7 @@ void raw_open(struct raw *raw)
 	if (!raw->interface || !raw->server || !raw->server_port)
 		raw_die("the options -i, -s and -p are needed");
 	if (!raw->port)
-		raw->port = 40000;
+		raw->port = RAW_PORT;
 	if (inet_pton(AF_INET, raw->server, raw->server_ip) != 1)
 		raw_die("'%s' is no IPv4 address", raw->server);
 	open_keeper(raw);

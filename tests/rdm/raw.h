@@ -14,6 +14,8 @@
 #define RAW_UDP		34
 #define RAW_PAYLOAD	42
 #define RAW_MAX		9216	/* a frame, at most */
+/* Ours, if none is named: no port that Linux chooses, for a flood's packets come from others' addresses, too. */
+#define RAW_PORT	30000
 
 struct raw {
 	const char *interface;

@@ -95,8 +95,8 @@ too_much_comes() { [ "$(of "$hostile" dropped)" -gt "$dropped" ]; }
 ask_while_it_lasts() {
 	local runs=0
 	while running flood; do
-		load -n 1000 -d 8 -v "$address" > /run/load.json
-		grep -q '"lost":0,"wrong":0' /run/load.json || { sed 's/^/# /' /run/load.json; return 1; }
+		load -n 1000 -d 8 -v "$address" > /run/load.json 2> /run/load.err
+		grep -q '"lost":0,"wrong":0' /run/load.json || { sed 's/^/# /' /run/load.json /run/load.err; return 1; }
 		runs=$((runs + 1))
 	done
 	echo "# ${runs}000 answers"
