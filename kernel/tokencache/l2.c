@@ -9,6 +9,7 @@
 #define CROWD			256u	/* that have a page of their own from then on */
 #define ROOMY			(DS_L2_MIXED_SLOTS * 3 / 4)	/* room for anybody */
 #define VICTIM_LOOK		64u	/* slots */
+#define VICTIM_CHOICE		16u	/* of them, that are somebody's and not kept */
 #define IDLE_LOOK		64u
 
 /* ---- chains of pages ---- */
@@ -124,7 +125,7 @@ static u32 free_slot(const struct ds_l2_page *page)
 /* A slot, of which a reader sees that it is nobody's, is to be a token's. */
 static void slot_begin(struct ds_l2 *l2, struct ds_l2_page *page, u32 i, u32 high)
 {
-	WRITE_ONCE(page->recent[i], DS_L2_USED | DS_L2_AWAKE);
+	WRITE_ONCE(page->recent[i], ds_l2_now(page));
 	bit_set(page->kept, i, true);
 	if (!page->mixed)
 		return;
@@ -227,23 +228,30 @@ static struct ds_l2_page *page_to_leave(struct ds_l2 *l2, u32 high)
 	return first_of(l2, mixed_chain(l2));
 }
 
+/* How many times have come since its last use? */
+static u32 age_of(const struct ds_l2_page *page, u32 i)
+{
+	return ((u32)ds_l2_now(page) - READ_ONCE(page->recent[i])) % DS_L2_TIMES;
+}
+
 u32 ds_l2_victim(struct ds_l2 *l2, u64 fixed)
 {
 	struct ds_l2_page *page = page_to_leave(l2, (u32)(fixed >> 32));
-	u32 looked, i, slot, used = DS_L2_NONE;
+	u32 victim = DS_L2_NONE, oldest = 0, choice = 0, looked, i, age;
 
-	for (looked = 0; looked < VICTIM_LOOK; looked++) {
+	for (looked = 0; looked < VICTIM_LOOK && choice < VICTIM_CHOICE; looked++) {
 		i = hand_next(l2, page);
 		if (!bit_is_set(page->taken, i) || bit_is_set(page->kept, i))
 			continue;
-		slot = (u32)page->id << DS_L2_SLOT_BITS | i;
-		if (!(READ_ONCE(page->recent[i]) & DS_L2_USED))
-			return slot;
-		WRITE_ONCE(page->recent[i], READ_ONCE(page->recent[i]) & ~DS_L2_USED);
-		if (used == DS_L2_NONE)
-			used = slot;
+		age = age_of(page, i);
+		if (!choice++ || age > oldest) {
+			victim = (u32)page->id << DS_L2_SLOT_BITS | i;
+			oldest = age;
+		}
 	}
-	return used;
+	if (choice)
+		WRITE_ONCE(page->clock, page->clock + 1);
+	return victim;
 }
 
 void ds_l2_renew(struct ds_l2 *l2, u32 slot, u64 fixed)

@@ -14,9 +14,11 @@
  * 0 while it is filled or nobody's: what was copied is of one filling, and of the token that
  * was asked for, if both were the same before and after.
  *
- * Who leaves is found by CLOCK, which comes near to LRU: a use is the store of a byte, and the
- * hand of a page takes the first slot that was not used since it came by. For one of a bucket
- * that has a page somebody of that leaves, or of a mixed page, in proportion.
+ * Who leaves was not used for longest of a few slots, on to which a page's hand goes: that comes
+ * near to LRU wherever a token lies, and tokens change places whenever one goes up to L1 and
+ * another comes down. A use is the store of a byte, of when it was, by a clock that counts who has
+ * left the page. For one of a bucket that has a page somebody of that leaves, or of a mixed
+ * page, in proportion.
  *
  * All calls but those of reading, filling and hits are made under one lock of the caller,
  * and take a bounded time that does not depend on the number of pages.
@@ -35,9 +37,10 @@
 #define DS_L2_NONE		0xffffffffu
 #define DS_L2_ANYWHERE		(-1)	/* no node in particular */
 
-/* In @recent: used since the page's hand came by, and since ds_l2_idle() did. */
-#define DS_L2_USED		1
-#define DS_L2_AWAKE		2
+/* In @recent: used since ds_l2_idle() came by, and the time of the last use. */
+#define DS_L2_AWAKE		0x80u
+#define DS_L2_TIMES		0x80u
+#define DS_L2_TICK		16u	/* of a page's clock, to the next time */
 
 /**
  * struct ds_l2_slot - a token in L2
@@ -62,10 +65,11 @@ struct ds_l2_slot {
  * @next: page in that chain; that of the last one is the first
  * @prev: likewise the other way round
  * @hand: slot to look at next when somebody has to leave
+ * @clock: how many had to
  * @swept: when ds_l2_idle() had come by
  * @taken: slots that are somebody's, by bit
  * @kept: slots that nobody has to leave, by bit
- * @recent: DS_L2_USED and DS_L2_AWAKE, by slot
+ * @recent: ds_l2_now() of the last use, by slot
  * @slots: they
  * @high: in a mixed page, by slot
  */
@@ -79,7 +83,7 @@ struct ds_l2_page {
 	u32 next;
 	u32 prev;
 	u32 hand;
-	u32 reserved;
+	u32 clock;
 	u64 swept;
 	u64 taken[DS_L2_MAP_WORDS];
 	u64 kept[DS_L2_MAP_WORDS];
@@ -97,6 +101,8 @@ static_assert(sizeof(struct ds_l2_page) == DS_L2_PAGE_BYTES, "no byte more");
 static_assert(DS_L2_PAGES_MAX << DS_L2_SLOT_BITS == 0x200000,
 	      "a slot has room in a word beside DS_FROM_L2");
 static_assert(DS_L2_PAGE_SLOTS <= 1u << DS_L2_SLOT_BITS, "a slot's number has room");
+static_assert(DS_L2_TICK * DS_L2_TIMES >= 2 * DS_L2_PAGE_SLOTS,
+	      "whose turn it was to leave has left before its time comes again");
 
 /**
  * struct ds_l2 - the tier
@@ -158,8 +164,8 @@ u32 ds_l2_take(struct ds_l2 *l2, u64 fixed);
  * @l2: tier
  * @fixed: first word of a token for which ds_l2_take() has no slot
  *
- * Return: a slot that is somebody's and not kept, and will do for the token; DS_L2_NONE if
- * all that were looked at, 64, are kept.
+ * Return: a slot that is somebody's and not kept, and will do for the token: that of 16 which was
+ * not used for longest. DS_L2_NONE if all that were looked at, 64, are kept.
  */
 u32 ds_l2_victim(struct ds_l2 *l2, u64 fixed);
 
@@ -268,6 +274,12 @@ static inline bool ds_l2_read(const struct ds_l2 *l2, u32 slot, u32 token,
 	return smp_load_acquire(&s->token) == token && READ_ONCE(page->filled) == filled;
 }
 
+/** ds_l2_now - what says that a token of a page is used now */
+static inline u8 ds_l2_now(const struct ds_l2_page *page)
+{
+	return (u8)(DS_L2_AWAKE | READ_ONCE(page->clock) / DS_L2_TICK % DS_L2_TIMES);
+}
+
 /**
  * ds_l2_hit - a token was used in L2
  * @l2: tier
@@ -277,10 +289,11 @@ static inline bool ds_l2_read(const struct ds_l2 *l2, u32 slot, u32 token,
  */
 static inline void ds_l2_hit(struct ds_l2 *l2, u32 slot)
 {
-	u8 *recent = &ds_l2_page_of(l2, slot)->recent[ds_l2_index(slot)];
+	struct ds_l2_page *page = ds_l2_page_of(l2, slot);
+	u8 *recent = &page->recent[ds_l2_index(slot)], now = ds_l2_now(page);
 
-	if (READ_ONCE(*recent) != (DS_L2_USED | DS_L2_AWAKE))
-		WRITE_ONCE(*recent, DS_L2_USED | DS_L2_AWAKE);
+	if (READ_ONCE(*recent) != now)
+		WRITE_ONCE(*recent, now);
 }
 
 #endif /* DS_TOKENCACHE_L2_H */

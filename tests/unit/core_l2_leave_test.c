@@ -2,34 +2,159 @@
 /* L2 of the token cache: who leaves, who stays, who was idle. */
 #include "core_l2.h"
 
-/* Those that were used since the hand came by stay, the rest go once each. */
+static u32 must_leave(u32 high)
+{
+	u32 victim = ds_l2_victim(&l2, (u64)high << 32);
+
+	assert_int_not_equal(victim, DS_L2_NONE);
+	ds_l2_renew(&l2, victim, (u64)high << 32);
+	ds_l2_keep(&l2, victim, false);
+	return victim;
+}
+
+/* Those that were used later stay, the rest go once each, wherever they are. */
 static void who_leaves(void **state)
 {
-	u32 i, n, slots[DS_L2_MIXED_SLOTS + 1], victim, again = 0;
+	u32 i, n, slots[DS_L2_MIXED_SLOTS + 1], victim;
 	bool gone[DS_L2_MIXED_SLOTS] = { false };
 
 	(void)state;
 	start(1);
 	n = fill_mixed_page(slots);
-	for (i = 0; i < 2 * n; i++)	/* the hand goes round: all have been used, none is any more */
-		l2.pages[0].recent[i % n] &= (u8)~DS_L2_USED;
+	for (i = 0; i < DS_L2_TICK; i++)	/* they are back at once, as if nothing had been */
+		l2.pages[0].recent[must_leave(0)] = DS_L2_AWAKE;
 	for (i = 0; i < n; i += 3)
 		ds_l2_hit(&l2, slots[i]);
-	for (i = 0; i < n - (n + 2) / 3; i++) {
-		victim = ds_l2_victim(&l2, (u64)i << 32);
-		assert_int_not_equal(victim, DS_L2_NONE);
+	/* Ten rounds: two thirds of the 16 to choose from are older, and one of them goes in each. */
+	for (i = 0; i < n * 10 / VICTIM_CHOICE; i++) {
+		victim = must_leave(i);
 		assert_int_not_equal(victim % 3, 0);
-		again += gone[victim];
+		assert_false(gone[victim]);
 		gone[victim] = true;
-		ds_l2_renew(&l2, victim, (u64)i << 32);
-		ds_l2_keep(&l2, victim, false);
 	}
-	assert_int_equal(again, 0);
+	/* Those that are left of them are not spared for long. */
+	for (i = 0; i < n; i++)
+		gone[must_leave(i)] = true;
+	for (i = 0; i < n; i++)
+		assert_true(gone[i] || i % 3 == 0);
 	/* All were used: somebody goes all the same. */
 	for (i = 0; i < n; i++)
 		ds_l2_hit(&l2, slots[i]);
 	victim = l2.pages[0].hand;	/* the first one that is looked at */
 	assert_int_equal(ds_l2_victim(&l2, 0), victim);
+	ds_l2_destroy(&l2);
+}
+
+/* Whatever the time is, who was used before it is older. */
+static void at_any_time(void **state)
+{
+	u32 i, n, ago, slots[DS_L2_MIXED_SLOTS + 1];
+
+	(void)state;
+	start(1);
+	n = fill_mixed_page(slots);
+	for (ago = 1; ago < DS_L2_TIMES; ago++) {
+		u32 idle = (l2.pages[0].hand + (ago * 5 + 3) % VICTIM_CHOICE) % n;
+
+		l2.pages[0].clock = 0xffffffff - (DS_L2_TIMES / 2 - ago) * DS_L2_TICK;
+		ds_l2_hit(&l2, slots[idle]);
+		l2.pages[0].clock += ago * DS_L2_TICK;
+		for (i = 0; i < n; i++)
+			if (i != idle)
+				ds_l2_hit(&l2, slots[i]);
+		assert_int_equal(ds_l2_victim(&l2, 0), slots[idle]);
+	}
+	ds_l2_destroy(&l2);
+}
+
+/* ---- beside LRU ---- */
+
+enum { KEYS = 4000, ABOVE = 16, USES = 200000 };
+
+static u32 place_of[KEYS];		/* slot in L2 */
+static u32 above[ABOVE];		/* keys in L1, the one that has been there for longest first */
+static bool is_above[KEYS];
+static u32 last_use[KEYS];		/* 0: LRU does not have it */
+
+/* Some are used more often, but each of them now and then. */
+static u32 any_key(void)
+{
+	return random_below(random_below(KEYS) + 1);
+}
+
+static void come_down(u32 key)
+{
+	u32 slot = put(key + 1, key), victim;
+
+	if (slot == DS_L2_NONE) {
+		slot = ds_l2_victim(&l2, (u64)key << 32);
+		assert_int_not_equal(slot, DS_L2_NONE);
+		victim = ds_l2_slot_of(&l2, slot)->token - 1;
+		place_of[victim] = DS_L2_NONE;
+		ds_l2_renew(&l2, slot, (u64)key << 32);
+		fill(slot, key + 1, key);
+		ds_l2_keep(&l2, slot, false);
+	}
+	place_of[key] = slot;
+}
+
+/* As if L1 took each that is used: its slot in L2 is free, and another one's. Return: was it there? */
+static bool is_hit(u32 key)
+{
+	bool hit = is_above[key] || place_of[key] != DS_L2_NONE;
+
+	if (is_above[key])
+		return true;
+	if (hit)
+		ds_l2_give(&l2, place_of[key]);
+	place_of[key] = DS_L2_NONE;
+	is_above[key] = true;
+	if (above[0] != KEYS) {
+		is_above[above[0]] = false;
+		come_down(above[0]);
+	}
+	memmove(above, above + 1, sizeof(above) - sizeof(above[0]));
+	above[ABOVE - 1] = key;
+	return hit;
+}
+
+static bool is_hit_of_lru(u32 key, u32 now)
+{
+	static u32 count;
+	bool hit = last_use[key];
+	u32 i, oldest = key;
+
+	last_use[key] = now;
+	count += !hit;
+	if (count <= DS_L2_MIXED_SLOTS + ABOVE)
+		return hit;
+	for (i = 0; i < KEYS; i++)
+		if (last_use[i] && last_use[i] < last_use[oldest])
+			oldest = i;
+	last_use[oldest] = 0;
+	count--;
+	return hit;
+}
+
+/* Tokens that come and go between L1 and L2 change their places in L2 all the time. */
+static void near_lru(void **state)
+{
+	u32 i, hits = 0, of_lru = 0;
+
+	(void)state;
+	start(1);
+	for (i = 0; i < KEYS; i++)
+		place_of[i] = DS_L2_NONE;
+	for (i = 0; i < ABOVE; i++)
+		above[i] = KEYS;
+	for (i = 1; i <= USES; i++) {
+		u32 key = any_key();
+
+		hits += is_hit(key);
+		of_lru += is_hit_of_lru(key, i);
+	}
+	print_message("# %u hits, %u of LRU\n", hits, of_lru);
+	assert_true(hits > of_lru / 100 * 99);
 	ds_l2_destroy(&l2);
 }
 
@@ -190,6 +315,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(who_leaves),
+		TEST(at_any_time),
+		TEST(near_lru),
 		TEST(whose_place),
 		TEST(who_came_first_leaves),
 		TEST(kept),
