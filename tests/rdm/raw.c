@@ -104,16 +104,18 @@ static void describe_interface(struct raw *raw)
 	raw->mtu = request.ifr_mtu;
 }
 
+/* A host with two devices may be known on both, and answers on one to the MAC address of that only. */
 static bool read_arp(const struct raw *raw, uint8_t *mac)
 {
-	char line[256], ip[64], address[64];
+	char line[256], ip[64], address[64], device[IFNAMSIZ];
 	FILE *file = fopen("/proc/net/arp", "re");
 	unsigned int flags;
 	bool found = false;
 
 	while (file && !found && fgets(line, sizeof(line), file))
-		found = sscanf(line, "%63s 0x%*x 0x%x %63s", ip, &flags, address) == 3 &&
-			!strcmp(ip, raw->server) && (flags & 2) && parse_mac(address, mac);
+		found = sscanf(line, "%63s 0x%*x 0x%x %63s %*s %15s", ip, &flags, address, device) == 4 &&
+			!strcmp(ip, raw->server) && !strcmp(device, raw->interface) && (flags & 2) &&
+			parse_mac(address, mac);
 	if (file)
 		fclose(file);
 	return found;
