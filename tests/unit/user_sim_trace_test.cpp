@@ -341,6 +341,8 @@ void our_own_format_is_strict(void **) {
     bad(ds_header() + good + ds_record(1, 1, 255), "no known kind");
     bad(ds_header() + good + ds_record(1, 1, 0, 4), "no known kind");
     bad(ds_header() + good + ds_record(1, 1, 0, 0, 1), "no known kind");
+    assert_true(has(refused(folder.file(ds_header(0) + good), {.format = Format::ds}).remedy,
+                    "Check the file, or name another format with --format."));
 }
 
 void an_oracle_that_looks_back(void **) {

@@ -94,7 +94,7 @@ public:
     Trace finish(Format format) && {
         if (trace_.requests.empty())
             throw Failure({EBADMSG, "There is no request in '" + path_ + "'.",
-                           "Check the file, or name its format.", false});
+                           "Check the file, or name another format with --format.", false});
         trace_.format = format;
         trace_.keys = std::move(ids_).keys();
         trace_.uniques = static_cast<uint32_t>(trace_.keys.size());

@@ -112,10 +112,9 @@ void Source::refuse_cr(std::span<const uint8_t> line) const {
 }
 
 std::string Source::remedy() const {
-    std::string remedy = "Check the file, or name its format";
+    const std::string remedy = "Check the file, or name another format with --format";
 
-    return guessed_.empty() ? remedy + "."
-                            : remedy + " with --format: it was taken for '" + guessed_ + "'.";
+    return remedy + (guessed_.empty() ? "." : ": it was taken for '" + guessed_ + "'.");
 }
 
 void Source::fail_line(const std::string &what, const std::string &hint) const {
