@@ -49,10 +49,15 @@ static u32 token_at_home(const struct ds_cache *c, u32 index)
 #define TO_L1	0x1u
 #define TO_L2	0x2u
 
+/* A pinned one would be fetched for nothing, in the place of another one. */
 static bool may_go(const struct ds_cache *c, u32 token, u32 tiers)
 {
-	return token && ((tiers & TO_L1 && ds_cache_allows(c, token, 1)) ||
-			 (tiers & TO_L2 && ds_cache_allows(c, token, 2)));
+	u64 word;
+
+	if (!token || ds_token_find(&c->table, token, &word) || word & DS_WORD_PINNED)
+		return false;
+	return (tiers & TO_L1 && ds_cache_allows(c, token, 1)) ||
+	       (tiers & TO_L2 && ds_cache_allows(c, token, 2));
 }
 
 static u32 home_neighbours(const struct ds_cache *c, u32 token, u32 tiers, u32 *tokens, u32 most)

@@ -104,11 +104,40 @@ static void who_may_go_up(void **state)
 	stop(PAGE);
 }
 
+/* Nobody who is pinned goes up: he takes no other one's place among the nearest. */
+static void who_is_pinned(void **state)
+{
+	u32 i;
+
+	(void)state;
+	start(PAGE);
+	for (i = 1; i <= 16; i++)
+		assert_int_equal(ds_cache_pin(&cache, tokens[i], true), 0);
+	for (i = 100; i < 140; i++)
+		assert_int_equal(ds_cache_stage(&cache, tokens[i]), 0);
+	for (i = 101; i <= 116; i++)
+		assert_int_equal(ds_cache_pin(&cache, tokens[i], true), 0);
+	/* As many as come with a miss; as many as are pre-staged; those of a page of L2. */
+	assert_int_equal(ds_fetch_neighbours(&cache, ds_fetch_page(&cache, tokens[0]), tokens[0],
+					     near, 16), 16);
+	for (i = 0; i < 16; i++)
+		assert_int_equal(near[i], tokens[17 + i]);
+	assert_int_equal(ds_fetch_to_stage(&cache, tokens[0], near, 8), 8);
+	for (i = 0; i < 8; i++)
+		assert_int_equal(near[i], tokens[17 + i]);
+	assert_int_equal(ds_fetch_neighbours(&cache, ds_fetch_page(&cache, tokens[100]), tokens[100],
+					     near, 16), 16);
+	for (i = 0; i < 16; i++)
+		assert_int_equal(near[i], tokens[117 + i]);
+	stop(PAGE);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(all_others),
 		TEST(who_may_go_up),
+		TEST(who_is_pinned),
 	};
 
 	return cmocka_run_group_tests_name("core_fetch_near", tests, NULL, NULL);
