@@ -7,6 +7,7 @@
 #include "walk.h"
 
 #define OLDEST_LOOK	8u
+#define LEFT_OVER_LOOK	64u
 
 /* Written once, by whoever is first. */
 static struct ds_share_slot *slots_now(const struct ds_shares *s)
@@ -229,6 +230,36 @@ void ds_share_arrived(struct ds_shares *s, u32 slot)
 {
 	if (slots_now(s))
 		s->slots[slot].busy = false;
+}
+
+static bool has_left_over(const struct ds_shares *s)
+{
+	u32 i;
+
+	for (i = 0; i < s->count; i++)
+		if (is_nothing(s, &s->of[i]) && s->of[i].used)
+			return true;
+	return false;
+}
+
+/* Its entry is another one's only without it, and its token may stay for ever. */
+u32 ds_share_left_over(struct ds_shares *s)
+{
+	u32 looked, slot;
+
+	if (!has_left_over(s))
+		return DS_SHARE_NONE;
+	for (looked = 0; looked < LEFT_OVER_LOOK; looked++) {
+		const struct ds_share_slot *at = &s->slots[s->at];
+
+		slot = s->at;
+		s->at = (slot + 1) % s->capacity;
+		if (!at->share || at->busy || !is_nothing(s, &s->of[at->share - 1]))
+			continue;
+		ds_share_leave(s, slot);
+		return slot;
+	}
+	return DS_SHARE_NONE;
 }
 
 bool ds_share_keeps(const struct ds_shares *s, u32 slot)

@@ -61,6 +61,7 @@ struct ds_share_slot {
  * @capacity: slots of L1
  * @kept: sum of what all keep
  * @count: of shares
+ * @at: slot that ds_share_left_over() looks at next
  * @of: they
  */
 struct ds_shares {
@@ -68,6 +69,7 @@ struct ds_shares {
 	u32 capacity;
 	u32 kept;
 	u32 count;
+	u32 at;
 	struct ds_share of[DS_SHARES];
 };
 
@@ -117,6 +119,16 @@ u32 ds_share_release(struct ds_shares *s, struct ds_share *share);
  * that were looked at, 8, are busy.
  */
 u32 ds_share_surplus(const struct ds_shares *s, const struct ds_share *share);
+
+/**
+ * ds_share_left_over - a slot of a domain that has no share any more
+ * @s: shares
+ *
+ * Looks at 64 slots, where it stopped the last time, if any can be such.
+ *
+ * Return: slot, which is no domain's from then on; DS_SHARE_NONE if none was found.
+ */
+u32 ds_share_left_over(struct ds_shares *s);
 
 /** ds_share_renew - a slot that its domain does not keep, but has not left, is its newest */
 void ds_share_renew(struct ds_shares *s, u32 slot);

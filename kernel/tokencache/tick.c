@@ -28,9 +28,11 @@ static bool demote_from_l1(struct ds_cache *c)
 /* One of each domain that has, or keeps, too many since its share was made smaller. */
 static u32 shrink_shares(struct ds_cache *c)
 {
-	u32 i, slot, moved = 0;
+	u32 i, slot = ds_share_left_over(&c->shares), moved = 0;
 	int ret;
 
+	if (slot != DS_SHARE_NONE)
+		ds_change_repin(c, slot);
 	for (i = 0; i < c->shares.count; i++) {
 		struct ds_share *share = &c->shares.of[i];
 

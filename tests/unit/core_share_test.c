@@ -68,6 +68,39 @@ static void shares_come_and_go(void **state)
 	stop_domains(pds);
 }
 
+/* Nobody has a share any more, but tokens that were counted stay in L1: others may have shares. */
+static void shares_that_went(void **state)
+{
+	struct ds_share share;
+	u32 i, pds[DOMAINS];
+
+	(void)state;
+	start_domains(pds);
+	assert_int_equal(ds_shares_prepare(&cache.shares), 0);
+	for (i = 0; i < DOMAINS; i++) {
+		assert_int_equal(ds_cache_partition(&cache, 100 + i, 1, CAPACITY), 0);
+		use(i);
+		use(i + DOMAINS);
+		assert_int_equal(tier_of(i), 1);
+		assert_int_equal(ds_cache_pin(&cache, tokens[i], true), 0);
+	}
+	for (; i < DS_SHARES; i++)	/* DOMAINS of DS_SHARES have tokens */
+		assert_int_equal(ds_cache_partition(&cache, 100 + i, 1, CAPACITY), 0);
+	for (i = 0; i < DS_SHARES; i++)
+		assert_int_equal(ds_cache_partition(&cache, 100 + i, 0, CAPACITY), 0);
+	assert_false(ds_cache_share(&cache, 0, &share));
+	for (i = 0; i < 1000; i++)
+		ds_cache_tick(&cache, i * 100000000ull, i, &no_load, 64);
+	for (i = 0; i < DS_SHARES; i++)
+		assert_int_equal(ds_cache_partition(&cache, 200 + i, 1, CAPACITY), 0);
+	for (i = 0; i < DOMAINS; i++) {
+		assert_int_equal(tier_of(i), 1);
+		assert_int_equal(ds_cache_pin(&cache, tokens[i], false), 0);
+	}
+	assert_int_equal(cache.policy.pinned, 0);
+	stop_domains(pds);
+}
+
 /* Others come in a stream: a domain keeps what it may keep, and of the rest what the policy wants. */
 static void a_domain_keeps(void **state)
 {
@@ -577,6 +610,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(bad_shares),
 		TEST(shares_come_and_go),
+		TEST(shares_that_went),
 		TEST(a_domain_keeps),
 		TEST(a_domain_has_no_more),
 		TEST(pinned_ones_are_in_no_way),
