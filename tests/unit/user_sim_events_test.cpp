@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cerrno>
 #include <map>
+#include <set>
 #include <span>
 #include <sstream>
 #include <string>
@@ -93,9 +94,10 @@ public:
                    "{\"t_ns\":%lu,\"event\":\"%19[a-z]\",\"token\":%lu,\"from\":%u,\"to\":%u}",
                    &time, event, &token, &from, &to),
             5);
+        note_asked(event, token);
         unsigned &tier = tiers_.try_emplace(token, 3).first->second;
         assert_int_equal(from, tier);
-        if (has("expand abort expire", event))
+        if (has("expand abort expire cancel", event))
             return;
         tier = to;
         count_[from]--;
@@ -105,7 +107,18 @@ public:
 
     int64_t in(unsigned tier) const { return count_.at(tier); }
 
+    /// The host was asked for it, and what became of that is not yet known.
+    bool is_any_asked_for() const { return !asked_.empty(); }
+
 private:
+    void note_asked(const std::string &event, uint64_t token) {
+        if (event == "expand")
+            assert_true(asked_.insert(token).second);
+        else if (has("promote abort expire cancel", event))
+            asked_.erase(token);
+    }
+
+    std::set<uint64_t> asked_;
     std::map<uint64_t, unsigned> tiers_;  // by token; L3 if there is none
     std::array<int64_t, 4> count_{};      // since the beginning
 };
@@ -138,15 +151,19 @@ void events_tell_where_tokens_are(void **) {
                 assert_conserved(trace, r);
 
                 Residents residents;
+                uint64_t cancels = 0;
                 std::istringstream lines(text);
                 for (std::string line; std::getline(lines, line);) {
                     residents.apply(line);
+                    cancels += has(line, "\"cancel\"");
                     // Who leaves is written down before who comes.
                     assert_true(residents.in(1) >= 0 && residents.in(1) <= 100);
                     assert_true(residents.in(2) >= 0 && residents.in(2) <= DS_L2_PAGE_SLOTS);
                 }
+                assert_false(residents.is_any_asked_for());
                 assert_true(residents.in(2) > 0);
                 assert_true(has(text, "\"event\":\"free\""));
+                assert_true(cancels == r.cancels && cancels > 0);
             }
 }
 

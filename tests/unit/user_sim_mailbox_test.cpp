@@ -124,6 +124,7 @@ void an_object_ends_while_it_is_asked_for(void **) {
     assert_int_equal(r.found[3], 4);
     assert_int_equal(r.moved[1], 2);
     assert_int_equal(r.expands, 4);
+    assert_int_equal(r.cancels, 2);
 }
 
 // The host does nothing for a neighbour that ended before its turn came.
@@ -234,6 +235,7 @@ void always_the_same_and_all_told(void **) {
             assert_int_equal(events["expand"], r.expands - r.expands_refused);
             assert_int_equal(events["abort"], r.aborts);
             assert_int_equal(events["expire"], r.expands_expired);
+            assert_int_equal(events["cancel"], r.cancels);
             assert_int_equal(events["stage"], r.prestaged);
             for (unsigned tier : {1, 2, 3})
                 assert_int_equal(events["to " + std::to_string(tier)], r.moved.at(tier));

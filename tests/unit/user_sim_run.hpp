@@ -56,18 +56,31 @@ inline Trace zipf(uint32_t objects, uint64_t requests, double writes = 0) {
 
 /// All of a result, so that two are the same if and only if these are.
 inline std::vector<uint64_t> numbers(const RunResult &r) {
-    std::vector<uint64_t> all{r.accesses,         r.waits,
-                              r.copies,           r.copied_again,
-                              r.aborts,           r.prefetched,
-                              r.prefetched_used,  r.cxl.operations,
-                              r.cxl.bytes,        r.pcie.operations,
-                              r.pcie.bytes,       r.threshold_changes,
-                              r.virtual_ns,       r.expands,
-                              r.expands_refused,  r.expands_expired,
-                              r.prestaged,        r.dma_busy,
-                              r.times.count(),    r.times.min(),
-                              r.times.max(),      r.move_times.count(),
-                              r.move_times.min(), r.move_times.max()};
+    std::vector<uint64_t> all{r.accesses,
+                              r.waits,
+                              r.copies,
+                              r.copied_again,
+                              r.aborts,
+                              r.cancels,
+                              r.prefetched,
+                              r.prefetched_used,
+                              r.cxl.operations,
+                              r.cxl.bytes,
+                              r.pcie.operations,
+                              r.pcie.bytes,
+                              r.threshold_changes,
+                              r.virtual_ns,
+                              r.expands,
+                              r.expands_refused,
+                              r.expands_expired,
+                              r.prestaged,
+                              r.dma_busy,
+                              r.times.count(),
+                              r.times.min(),
+                              r.times.max(),
+                              r.move_times.count(),
+                              r.move_times.min(),
+                              r.move_times.max()};
     all.insert(all.end(), r.found.begin(), r.found.end());
     all.insert(all.end(), r.moved.begin(), r.moved.end());
     for (uint32_t q = 0; q <= 100'000; q += 500)
@@ -92,7 +105,7 @@ inline std::map<std::string, uint64_t> events_of(const Trace &trace, const RunOp
         counts[event]++;
         if (size_t at = line.find("\"to\":"); at != line.npos)
             to = line[at + 5];
-        if (to && !has("expand abort expire free threshold", event)) {
+        if (to && !has("expand abort expire cancel free threshold", event)) {
             counts[std::string("to ") + to]++;
             counts[std::string(event) + " to " + to]++;
         }

@@ -294,7 +294,7 @@ void Engine::end(uint32_t object, uint64_t now) {
     if (!token)
         return;
     if (change_of(token) != none)
-        give_up(change_of(token), now);
+        cancel(change_of(token), now);
     if (mailbox_)
         mailbox_->revoked(token);
     if (batch_)

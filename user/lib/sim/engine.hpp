@@ -193,6 +193,7 @@ private:
     static bool is_written_to(const Change &change);
     uint64_t copy_again(Change &change, uint64_t now);
     void give_up(uint32_t number, uint64_t now);
+    void cancel(uint32_t number, uint64_t now);
     void leave_slot(const ds_cache_move &move);
     void finish(uint32_t number, uint64_t now);
     void wake(uint32_t waiters, uint64_t now);

@@ -215,6 +215,14 @@ void Engine::give_up(uint32_t number, uint64_t now) {
         free_changes_.push_back(number);
 }
 
+void Engine::cancel(uint32_t number, uint64_t now) {
+    const ds_cache_move &last = moves_of(changes_[number].moves).back();
+
+    result_.cancels++;
+    log(now, EventLog::Move::cancel, last.move.token, last.from, last.move.to);
+    give_up(number, now);
+}
+
 // Whoever was idle in L1 has left his slot, or stays there.
 void Engine::leave_slot(const ds_cache_move &move) {
     if (move.ret)

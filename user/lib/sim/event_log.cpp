@@ -9,8 +9,8 @@ namespace ds::sim {
 namespace {
 
 std::string_view name_of(EventLog::Move what) {
-    constexpr std::array<std::string_view, 8> names{"promote", "demote", "evict", "expand",
-                                                    "abort",   "expire", "stage", "free"};
+    constexpr std::array<std::string_view, 9> names{"promote", "demote", "evict", "expand", "abort",
+                                                    "expire",  "cancel", "stage", "free"};
     return names[static_cast<size_t>(what)];
 }
 

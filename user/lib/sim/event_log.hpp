@@ -15,7 +15,17 @@ namespace ds::sim {
 /// threshold {"t_ns", "event": "threshold", "tier", "from", "to"}, from and to being its values.
 class EventLog {
 public:
-    enum class Move : uint8_t { promote, demote, evict, expand, abort, expire, stage, free };
+    enum class Move : uint8_t {
+        promote,
+        demote,
+        evict,
+        expand,
+        abort,
+        expire,
+        cancel,
+        stage,
+        free
+    };
 
     /// @p write is given whole lines, and may throw.
     explicit EventLog(WriteBytes write) : write_(std::move(write)) {}

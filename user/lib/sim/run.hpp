@@ -82,6 +82,7 @@ struct RunResult {
     uint64_t copies = 0;              ///< of tokens, from one tier to another
     uint64_t copied_again = 0;        ///< of these, because of a write meanwhile
     uint64_t aborts = 0;              ///< moves that were given up because of writes
+    uint64_t cancels = 0;             ///< the same because an object ended
 
     uint64_t expands = 0;          ///< moves from L3 for which the host was to be asked
     uint64_t expands_refused = 0;  ///< of these: the mailbox had no room

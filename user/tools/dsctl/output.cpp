@@ -33,22 +33,22 @@ size_t width_of(const std::string &text) {
     }));
 }
 
-// Takes width from the widest columns that may shrink until the line fits.
+// Takes width from the widest columns that may shrink until the line fits. If it cannot, none is
+// cut.
 void fit(const std::vector<Column> &columns, std::vector<size_t> &widths, size_t limit) {
-    size_t total = gap * (columns.size() - 1);
+    size_t total = gap * (columns.size() - 1), least = total;
+    auto may_shrink = [&](size_t i) { return columns[i].shrinks && widths[i] > min_shrunk; };
 
-    for (size_t width : widths)
-        total += width;
-    while (total > limit) {
+    for (size_t i = 0; i < widths.size(); i++) {
+        total += widths[i];
+        least += may_shrink(i) ? min_shrunk : widths[i];
+    }
+    for (; total > limit && least <= limit; total--) {
         size_t widest = columns.size();
         for (size_t i = 0; i < columns.size(); i++)
-            if (columns[i].shrinks && widths[i] > min_shrunk &&
-                (widest == columns.size() || widths[i] > widths[widest]))
+            if (may_shrink(i) && (widest == columns.size() || widths[i] > widths[widest]))
                 widest = i;
-        if (widest == columns.size())
-            return;
         widths[widest]--;
-        total--;
     }
 }
 

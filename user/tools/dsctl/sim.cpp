@@ -125,6 +125,12 @@ std::string last_part(const std::string &path) {
     return path.substr(path.find_last_of('/') + 1);
 }
 
+std::string label_of(const std::string &path, const std::vector<std::string> &files) {
+    std::string label = last_part(path);
+
+    return std::ranges::count(files, label, last_part) > 1 ? path : label;
+}
+
 std::string quoted(const std::string &text) {
     std::string result = "\"";
 

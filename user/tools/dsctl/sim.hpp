@@ -73,6 +73,9 @@ bool wants_csv(const Call &call);
 // What stands behind the last slash.
 std::string last_part(const std::string &path);
 
+// That of one of some files, or the whole path if others of them have the same.
+std::string label_of(const std::string &path, const std::vector<std::string> &files);
+
 // A value among others with commas, as RFC 4180 has it.
 std::string quoted(const std::string &text);
 

@@ -200,9 +200,10 @@ void warn_of_few(Call &call, size_t points) {
 }
 
 // Of the parts that rates depend on. As the miss of a context is what it is, rates in another unit
-// make an impossible NIC of all else. With those that are right it may be off by two.
+// make an impossible NIC of all else. With those that are right it may be off by two. Where rates
+// do not depend on contexts there is no telling, but that no link sends so much.
 void warn_of_unit(Call &call, const NicFit &fit) {
-    constexpr double least_parallel = 0.5, most_parallel = 500;
+    constexpr double least_parallel = 0.5, most_parallel = 500, most_mpps = 1000;
     constexpr const char *unit = ": are the rates READs in a microsecond (Mpps)?";
     std::vector<NicPart> stopped;
     auto is_seen = [&](NicPart part) { return std::ranges::count(fit.unseen, part) == 0; };
@@ -214,6 +215,9 @@ void warn_of_unit(Call &call, const NicFit &fit) {
             "some of the model is as far as it can go, and not right: " + names_of(stopped) + unit);
     if (is_seen(NicPart::contexts) && (parallel < least_parallel || parallel > most_parallel))
         call.out.warn("no NIC works on " + decimal(parallel, 2) + " READs at a time" + unit);
+    else if (fit.model.line_mpps > most_mpps)
+        call.out.warn("no NIC sends " + decimal(fit.model.line_mpps, 0) +
+                      " READs in a microsecond" + unit);
 }
 
 }  // namespace

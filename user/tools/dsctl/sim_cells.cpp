@@ -387,6 +387,7 @@ Line line_of(const Call &call, const RunOptions &options, const RunResult &resul
         {"move_p99_ns", result.move_times.p99()},
         {"copied_again", result.copied_again},
         {"aborts", result.aborts},
+        {"cancels", result.cancels},
         {"expands", result.expands},
         {"expands_refused", result.expands_refused},
         {"expands_expired", result.expands_expired},

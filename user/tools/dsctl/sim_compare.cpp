@@ -62,7 +62,7 @@ void print_table(Call &call, const std::vector<std::string> &files, const Compar
     columns.push_back({"BEST"});
     ranks.emplace_back("");
     for (const ds::sim::Cell &cell : result.cells) {
-        Row row{last_part(files[cell.trace]), std::to_string(cell.capacity)};
+        Row row{label_of(files[cell.trace], files), std::to_string(cell.capacity)};
         for (size_t p = 0; p < result.policies.size(); p++)
             row.emplace_back(format("%.4f", ratio(result, cell, p)), !cell.ranked ? Style::dim
                                                                      : p == cell.best
@@ -116,6 +116,9 @@ Exit sim_compare(Call &call) {
     std::vector<ds::sim::Trace> traces;
     bool csv = wants_csv(call);
 
+    for (const std::string &file : files)
+        if (std::ranges::count(files, file) > 1)  // it would count twice in the mean ranks
+            throw usage("'" + file + "' is named twice", "name it once");
     // Not after minutes of reading.
     or_error([&] { ds::sim::check_each_once(policies); });
     for (const std::string &policy : policies)

@@ -101,13 +101,14 @@ void print_csv(Call &call, const std::vector<Curve> &curves) {
                           format(",%u,%llu,%.6f", capacity, 0ULL + curve.accesses, misses));
 }
 
-void print_table(Call &call, const std::vector<Curve> &curves) {
+void print_table(Call &call, const std::vector<std::string> &files,
+                 const std::vector<Curve> &curves) {
     std::vector<Row> rows;
 
     for (const Curve &curve : curves)
         for (auto [capacity, misses] : curve.points)
             rows.push_back(
-                {last_part(curve.file), std::to_string(capacity), format("%.4f", misses)});
+                {label_of(curve.file, files), std::to_string(capacity), format("%.4f", misses)});
     call.out.table({{"TRACE", false, true}, {"ENTRIES", true}, {"MISS RATIO", true}}, rows);
 }
 
@@ -121,13 +122,14 @@ Exit sim_mrc(Call &call) {
 
     if (call.has("--capacity"))
         chosen = capacities_of(call);
-    for (const std::string &file : traces_of(call))
+    const std::vector<std::string> files = traces_of(call);
+    for (const std::string &file : files)
         curves.push_back(curve_of(call, file, sampling, chosen));
     respond(call, curves);
     if (csv)
         print_csv(call, curves);
     else
-        print_table(call, curves);
+        print_table(call, files, curves);
     return Exit::ok;
 }
 

@@ -168,6 +168,9 @@ void add_optional(Fields &fields, const RunOptions &options, const RunResult &re
                    0ULL + result.prefetched_used, 0ULL + result.dma_busy));
     if (options.handlers)
         fields.emplace_back("pre-staged", std::to_string(result.prestaged));
+    if (result.cancels)
+        fields.emplace_back("cancelled",
+                            format("%llu moves, as objects ended", 0ULL + result.cancels));
     if (options.policy == "adaptive-001")
         fields.emplace_back("thresholds", format("%llu changes", 0ULL + result.threshold_changes));
 }
