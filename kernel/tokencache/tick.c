@@ -25,7 +25,10 @@ static bool demote_from_l1(struct ds_cache *c)
 	return slot != DS_POLICY_NONE && leave_l1(c, slot) > 0;
 }
 
-/* One of each domain that has, or keeps, too many since its share was made smaller. */
+/*
+ * One of each domain that has, or keeps, too many since its share was made smaller; and one of a
+ * domain that has no share any more is not its any more.
+ */
 static u32 shrink_shares(struct ds_cache *c)
 {
 	u32 i, slot = ds_share_left_over(&c->shares), moved = 0;
