@@ -7,6 +7,7 @@
  * work item fetches what is noted when there is enough of it, or some ticks later. It is
  * the host, too, that answers the mailbox, and at once. Another one lets the cache age.
  */
+#include <linux/atomic.h>
 #include <linux/bottom_half.h>
 #include <linux/completion.h>
 #include <linux/jiffies.h>
@@ -36,6 +37,19 @@ static void ds_token_tick(struct work_struct *work);
 static DECLARE_DELAYED_WORK(ds_token_fetch_work, ds_token_fetch_some);
 static DECLARE_DELAYED_WORK(ds_token_tick_work, ds_token_tick);
 
+/*
+ * The host was told to fetch, and has not begun. Until then there may be many misses, and each
+ * would take the work out of its queue and put it back. Whoever misses this has added what he
+ * asks for under a lock that the host takes after it has said that it begins.
+ */
+static atomic_t ds_token_told = ATOMIC_INIT(0);
+
+static void ds_token_fetch_now(void)
+{
+	if (!atomic_read(&ds_token_told) && !atomic_xchg(&ds_token_told, 1))
+		mod_delayed_work(ds_token_wq, &ds_token_fetch_work, 0);
+}
+
 /* For tests: the host does not answer, so who asks waits in vain. Return: ns to its next turn. */
 static u64 ds_token_fetch_nothing(void)
 {
@@ -49,6 +63,7 @@ static void ds_token_fetch_some(struct work_struct *work)
 	bool silent = ds_failpoint(DS_FP_TOKEN_HOST);
 	u64 due;
 
+	atomic_xchg(&ds_token_told, 0);		/* with a barrier */
 	local_bh_disable();
 	due = silent ? ds_token_fetch_nothing() :
 		       ds_fetch_work(&ds_token_fetch, ktime_get_ns(), DS_TOKEN_REQUESTS);
@@ -130,10 +145,12 @@ void ds_token_missed(u32 token)
 
 	local_bh_disable();
 	ret = ds_fetch_miss(&ds_token_fetch, token, NULL, now);
-	if (ret == -EINPROGRESS && !ds_batch_due(&ds_token_fetch.batch, now))
-		mod_delayed_work(ds_token_wq, &ds_token_fetch_work, 0);
-	else if (ret == -EINPROGRESS)
-		queue_delayed_work(ds_token_wq, &ds_token_fetch_work, 1);
+	if (ret == -EINPROGRESS && !atomic_read(&ds_token_told)) {
+		if (!ds_batch_due(&ds_token_fetch.batch, now))
+			ds_token_fetch_now();
+		else
+			queue_delayed_work(ds_token_wq, &ds_token_fetch_work, 1);
+	}
 	local_bh_enable();
 }
 
@@ -145,7 +162,7 @@ int ds_token_ask(const struct ds_token_device *dev, u32 token, struct ds_expand_
 				 ktime_get_ns());
 
 	if (ret == -EINPROGRESS)
-		mod_delayed_work(ds_token_wq, &ds_token_fetch_work, 0);
+		ds_token_fetch_now();
 	return ret;
 }
 
@@ -199,7 +216,7 @@ void ds_token_ask_whole(const struct ds_token_device *dev, u32 token)
 	ret = ds_whole_ask(&ds_token_whole, token, dev->number, ktime_get_ns());
 	local_bh_enable();
 	if (ret == -EINPROGRESS)
-		mod_delayed_work(ds_token_wq, &ds_token_fetch_work, 0);
+		ds_token_fetch_now();
 	else if (ret == -ENOSPC)
 		ds_token_count_full(dev);
 }

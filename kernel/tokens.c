@@ -101,17 +101,16 @@ int ds_token_add(const struct ds_token_device *dev, const struct ds_token_desc *
 	struct ds_token_desc wide;
 	int ret = ds_failpoint(DS_FP_TOKEN_ADD);
 
-	if (ret)
-		return ret;
 	if (d->type == DS_TOKEN_MR && ds_failpoint(DS_FP_TOKEN_WIDE)) {
 		wide = *d;
 		wide.mr.page_shift = 0;		/* for which a packed token has no room */
 		d = &wide;
 	}
-	ret = ds_token_create_for(&ds_tokens.table, dev->number, d, token);
+	if (!ret)
+		ret = ds_token_create_for(&ds_tokens.table, dev->number, d, token);
 	if (!ret)
 		trace_ds_token_access(*token, DS_TOKEN_OP_CREATE, 3);
-	return ret;
+	return ret == -EDQUOT ? -ENOSPC : ret;
 }
 
 /* With the cache passed by, nothing is counted or fetched. */

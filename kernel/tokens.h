@@ -22,7 +22,8 @@ void ds_tokens_exit(void);
 
 /*
  * Make a token of an object of @dev, and end one: revoke it, wait until nobody uses it, free
- * it. Context: process.
+ * it. Context: process. ds_token_add() returns 0, -ENOMEM, or -ENOSPC if no token is left for
+ * @dev.
  */
 int ds_token_add(const struct ds_token_device *dev, const struct ds_token_desc *d, u32 *token);
 void ds_token_end(u32 token);

@@ -49,7 +49,8 @@ static bool ds_qp_set_broken(struct ds_qp *qp)
 	spin_lock_bh(&qp->lock);
 	first = !qp->broken;
 	qp->broken = true;
-	ds_token_qp_state(&qp->token, IB_QPS_ERR);
+	if (first)	/* each request that is flushed comes here */
+		ds_token_qp_state(&qp->token, IB_QPS_ERR);
 	spin_unlock_bh(&qp->lock);
 	wake_up_all(&qp->sq_wait);
 	return first;

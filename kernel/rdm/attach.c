@@ -211,8 +211,8 @@ static int ds_keyset_add(struct ds_keyset *keys, const struct ds_seg_keys *part)
 		desc.mr.length = min(1ull << keys->chunk_shift,
 				     keys->length - desc.mr.iova);
 		ret = ds_token_add(keys->conn->dev->tokens, &desc, &keys->tokens[i]);
-		if (ret)	/* -EDQUOT would be the node's */
-			return ret == -EDQUOT ? -ENOSPC : ret;
+		if (ret)
+			return ret;
 	}
 	return 0;
 }

@@ -97,6 +97,8 @@ static int ds_key_create(struct ds_pd *pd, struct ds_key *key, struct page **pag
 	desc.mr.lkey = mr->lkey;
 	desc.mr.rkey = mr->rkey;
 	ret = ds_token_add(pd->dev->tokens, &desc, &key->token);
+	if (ret == -ENOSPC)
+		ret = -ENOMEM;	/* who attaches knows of no other shortage */
 	if (ret)
 		goto err_unmap;
 	return 0;

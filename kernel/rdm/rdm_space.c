@@ -86,6 +86,8 @@ static struct ds_rdm_space *ds_rdm_space_make(const struct ds_rdm_space_attr *at
 	get_random_bytes(core.secret, sizeof(core.secret));
 	space->pool = ds_pool_create(seg, core.map.access);
 	err = PTR_ERR_OR_ZERO(space->pool);
+	if (err == -ENOSPC)
+		NL_SET_ERR_MSG(extack, "this host has no tokens for so many chunks; delete others");
 	if (!err)
 		err = ds_packet_space_init(&space->core, &core, ds_pool_ops(space->pool),
 					   space->pool);

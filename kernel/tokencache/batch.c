@@ -253,12 +253,12 @@ int ds_batch_add(struct ds_batch *b, u32 token, struct ds_waiter *w, u64 now)
 	int ret;
 
 	ds_spin_lock(&b->lock);
-	/* One that is stale by now is fetched. */
+	/* One that is stale by now, or could not come, is fetched. */
 	while (!b->gone && unstage(b, token, &item)) {
 		ds_spin_unlock(&b->lock);
 		item.since = now;
 		ret = install(b, &item);
-		if (ret != -ESTALE)
+		if (ret != -ESTALE && ret != -EAGAIN)
 			return ret;
 		ds_spin_lock(&b->lock);
 	}

@@ -228,8 +228,9 @@ int ds_batch_set(struct ds_batch *b, u32 which, u64 value);
  * called.
  *
  * Return: -EINPROGRESS: it waits. 0: it was in staging, and is in L1 now; or install()'s
- * error. -EAGAIN: no room, room() will be called; -ENOSPC: no room, it was dropped; -ENODEV:
- * the batch was shut.
+ * error, but for -ESTALE and -EAGAIN, with which it is fetched again. -EAGAIN: no room, room()
+ * will be called; -ENOSPC: no room, it was dropped, or install() had none; -ENODEV: the batch
+ * was shut.
  */
 int ds_batch_add(struct ds_batch *b, u32 token, struct ds_waiter *w, u64 now);
 

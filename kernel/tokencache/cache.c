@@ -39,6 +39,8 @@ int ds_cache_init(struct ds_cache *c, u32 limit, u32 capacity, u32 mode, u32 l2_
 {
 	int ret;
 
+	if (l2_pages > DS_L2_PAGES_MAX)
+		return -EINVAL;
 	ret = ds_token_table_init(&c->table, limit);
 	if (ret)
 		return ret;

@@ -98,16 +98,15 @@ int ds_move_begin(struct ds_token_table *t, struct ds_move *m, u32 token, u32 to
 }
 
 /* The mover itself may read while nobody else does: it is the only one that changes it. */
-static int copy_blocked(const struct ds_token_table *t, struct ds_move *m)
+static int copy_blocked(const struct ds_token_table *t, struct ds_move *m, u64 *word)
 {
-	u64 word = READ_ONCE(*m->place);
-	int ret = ds_word_check(word, m->token);
+	int ret;
 
-	if (ret)
-		return ret;
-	m->word = word;
-	ds_token_peek(t, m->token, word, &m->pack);
-	return 0;
+	*word = READ_ONCE(*m->place);
+	ret = ds_word_check(*word, m->token);
+	if (!ret)
+		ds_token_peek(t, m->token, *word, &m->pack);
+	return ret;
 }
 
 bool ds_move_is_void(const struct ds_move *m)
@@ -117,15 +116,18 @@ bool ds_move_is_void(const struct ds_move *m)
 
 int ds_move_copy(struct ds_token_table *t, struct ds_move *m)
 {
+	u64 word = m->word;
 	int ret;
 
 	/* It was copied before, for nobody has written to it. */
 	if (m->whole && !ds_move_is_void(m))
 		return 0;
-	ret = READ_ONCE(t->blocking) ? copy_blocked(t, m) :
-			    ds_token_copy(t, m->token, &m->word, &m->pack);
-	/* Somebody may have been writing. */
-	m->whole = !ret && !(m->word & DS_WORD_WRITER);
+	ret = READ_ONCE(t->blocking) ? copy_blocked(t, m, &word) :
+			    ds_token_copy(t, m->token, &word, &m->pack);
+	m->whole = !ret && !(word & DS_WORD_WRITER);	/* somebody may have been writing */
+	/* That of a revoked one says no more where it was. */
+	if (!ret)
+		m->word = word;
 	return ret;
 }
 

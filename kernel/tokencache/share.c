@@ -51,6 +51,18 @@ static bool is_nothing(const struct ds_shares *s, const struct ds_share *share)
 	return !share->min && share->max >= s->capacity;
 }
 
+static bool is_free(const struct ds_shares *s, const struct ds_share *share)
+{
+	return is_nothing(s, share) && !share->used;
+}
+
+/* While there are entries, each token that comes is asked of which domain it is. */
+static void drop_free(struct ds_shares *s)
+{
+	while (s->count && is_free(s, &s->of[s->count - 1]))
+		s->count--;
+}
+
 struct ds_share *ds_share_find(struct ds_shares *s, u32 domain)
 {
 	struct ds_share *share = entry_of(s, domain);
@@ -64,7 +76,7 @@ static struct ds_share *take_entry(struct ds_shares *s)
 	u32 i;
 
 	for (i = 0; i < s->count; i++)
-		if (is_nothing(s, &s->of[i]) && !s->of[i].used)
+		if (is_free(s, &s->of[i]))
 			return &s->of[i];
 	return s->count < DS_SHARES ? &s->of[s->count++] : NULL;
 }
@@ -91,6 +103,7 @@ int ds_share_set(struct ds_shares *s, u32 domain, u32 min, u32 max)
 	s->kept = kept + min;
 	share->min = min;
 	share->max = max;
+	drop_free(s);
 	return 0;
 }
 
@@ -204,6 +217,7 @@ void ds_share_leave(struct ds_shares *s, u32 slot)
 		if (!at->pinned)
 			dequeue(s, &s->of[at->share - 1], slot);
 		s->of[at->share - 1].used--;
+		drop_free(s);
 	}
 	at->busy = false;
 	at->pinned = false;

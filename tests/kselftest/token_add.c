@@ -133,6 +133,21 @@ static void sweep(const char *name, int (*make)(void), void (*end)(void), bool (
 	EXPECT(is_again(&before));
 }
 
+/* What @make gives if all tokens are used up when it wants its @nth, counted from 0. */
+static int make_without(int (*make)(void), int nth, int how)
+{
+	int failpoint = failpoint_open("token_add"), ret;
+	unsigned long hits;
+	char text[32];
+
+	snprintf(text, sizeof(text), "fail %d 1 %d", how, nth);
+	ASSERT_OK(failpoint_set(failpoint, text));
+	ret = make();
+	EXPECT(!strcmp(failpoint_get(failpoint, &hits), "off"));
+	ASSERT_OK(failpoint_set(failpoint, "off"));
+	return ret;
+}
+
 /* ---- what makes tokens ---- */
 
 static uint32_t own_address(void)
@@ -161,6 +176,21 @@ TEST(a_space_of_packets)
 	prepare_host();
 	segment = rdm_segment(LENGTH, DS_ACCESS_READ | DS_ACCESS_WRITE, -1);
 	sweep("a space of packets", add_rdm_space, del_rdm_space, NULL);
+	EXPECT_EQ(0, rdm_segment_del(segment));
+	tidy();
+}
+
+/* Its device has its share of them, or all are in use. */
+static const int used_up[] = { ENOSPC, EDQUOT };
+
+TEST(no_token_is_left_for_a_space_of_packets)
+{
+	size_t i;
+
+	prepare_host();
+	segment = rdm_segment(LENGTH, DS_ACCESS_READ | DS_ACCESS_WRITE, -1);
+	for (i = 0; i < ARRAY_LEN(used_up); i++)
+		EXPECT_EQ(-ENOSPC, make_without(add_rdm_space, 1, used_up[i]));
 	EXPECT_EQ(0, rdm_segment_del(segment));
 	tidy();
 }
@@ -250,6 +280,33 @@ TEST(a_segment_that_is_attached)
 	ASSERT(add_peer() == 0);
 	ASSERT(space_call(DS_CMD_SPACE_ADD) == 0);
 	sweep("a segment that is attached", attach, detach, NULL);
+	EXPECT_EQ(0, space_call(DS_CMD_SPACE_DEL));
+	del_peer();
+	EXPECT_EQ(0, rdm_segment_del(segment));
+	tidy();
+}
+
+/* Of -EDQUOT who attaches would think that he has attached too much. */
+TEST(no_token_is_left_for_a_segment_that_is_attached)
+{
+	struct gauge before;
+	size_t i;
+	int keys;
+
+	own_address();
+	prepare_host();
+	segment = rdm_segment(LENGTH, DS_ACCESS_ALL, -1);
+	ASSERT(add_peer() == 0);
+	ASSERT(space_call(DS_CMD_SPACE_ADD) == 0);
+	before = gauge();
+	ASSERT(attach() == 0);
+	keys = (int)(tokens() - before.tokens) / 2;
+	detach();
+	ASSERT(is_again(&before));
+	for (i = 0; i < ARRAY_LEN(used_up); i++) {
+		EXPECT_EQ(-ENOMEM, make_without(attach, 0, used_up[i]));
+		EXPECT_EQ(-ENOSPC, make_without(attach, keys, used_up[i]));
+	}
 	EXPECT_EQ(0, space_call(DS_CMD_SPACE_DEL));
 	del_peer();
 	EXPECT_EQ(0, rdm_segment_del(segment));

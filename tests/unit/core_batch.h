@@ -18,7 +18,7 @@ static bool ended[TOKENS], in_l1[TOKENS];
 static u32 dma_pages[LOG], dma_counts[LOG], dma_tokens[LOG * PAGE], dmas, dma_all;
 static u32 installs, rooms, asked_neighbours;
 static u32 heard[TOKENS];		/* uses of each that was not stale */
-static int dma_ret;
+static int dma_ret, l1_ret;
 static void (*during_dma)(void), (*during_install)(u32 token);
 
 static inline u32 page_of(struct ds_batch *b, u32 token)
@@ -74,6 +74,8 @@ static inline int into_l1(struct ds_batch *b, const struct ds_batch_item *item)
 		during_install(item->token);
 	if (ended[item->token] || version[item->token] != item->word)
 		return -ESTALE;
+	if (l1_ret)
+		return l1_ret;
 	installs++;
 	in_l1[item->token] = true;
 	heard[item->token] += 1 + item->joined;
@@ -133,7 +135,7 @@ static inline void start(void)
 	memset(ended, 0, sizeof(ended));
 	memset(in_l1, 0, sizeof(in_l1));
 	dmas = dma_all = installs = rooms = asked_neighbours = 0;
-	dma_ret = 0;
+	dma_ret = l1_ret = 0;
 	during_dma = NULL;
 	during_install = NULL;
 	memset(heard, 0, sizeof(heard));

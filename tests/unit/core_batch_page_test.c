@@ -145,6 +145,25 @@ static void neighbours_are_staged(void **state)
 	finish();
 }
 
+/* One that cannot come now is fetched: -EAGAIN would say that there is no room. */
+static void a_neighbour_cannot_come(void **state)
+{
+	(void)state;
+	start();
+	set(DS_L2_PAGE_PREFETCH_SIZE, 4 * DS_BATCH_TOKEN_BYTES + 15);
+	miss(10, 0, 0);
+	assert_int_equal(ds_batch_flush(&batch, 1), 1);
+	l1_ret = -EAGAIN;
+	assert_int_equal(ds_batch_add(&batch, 11, waiter(1), 2), -EINPROGRESS);
+	l1_ret = -ENOSPC;	/* nor is one that is not wanted there */
+	assert_int_equal(ds_batch_add(&batch, 12, waiter(2), 2), -ENOSPC);
+	l1_ret = 0;
+	assert_int_equal(ds_batch_flush(&batch, 3), 1);
+	assert_told(1, 0);
+	assert_true(in_l1[11]);
+	finish();
+}
+
 static void staging_is_bounded(void **state)
 {
 	u32 page;
@@ -207,6 +226,7 @@ int main(void)
 		TEST(one_dma_a_page),
 		TEST(a_batch_of_64_needs_an_eighth),
 		TEST(neighbours_are_staged),
+		TEST(a_neighbour_cannot_come),
 		TEST(staging_is_bounded),
 		TEST(prefetch_is_off),
 		TEST(prefetch_at_most),

@@ -100,12 +100,21 @@ static u32 check_slots(bool known)
 static void limits(void **state)
 {
 	struct ds_cache c;
+	u32 mode, pages;
 
 	(void)state;
 	assert_int_equal(ds_cache_init(&c, 0, CAPACITY, DS_POLICY_DEFAULT, 0, DS_L2_ANYWHERE), -EINVAL);
 	assert_int_equal(ds_cache_init(&c, 10, 0, DS_POLICY_DEFAULT, 0, DS_L2_ANYWHERE), -EINVAL);
 	assert_int_equal(ds_cache_init(&c, 10, DS_L1_MAX + 1, DS_POLICY_DEFAULT, 0, DS_L2_ANYWHERE), -EINVAL);
 	assert_int_equal(ds_cache_init(&c, 10, CAPACITY, DS_POLICY_MODES, 0, DS_L2_ANYWHERE), -EINVAL);
+	for (mode = 0; mode < DS_POLICY_MODES; mode++) {
+		assert_int_equal(ds_cache_init(&c, 10, CAPACITY, mode, DS_L2_PAGES_MAX + 1, DS_L2_ANYWHERE),
+				 -EINVAL);
+		/* With so many the slots of both tiers are none. */
+		for (pages = 1; pages * DS_L2_MIXED_SLOTS + CAPACITY; pages++)
+			;
+		assert_int_equal(ds_cache_init(&c, 10, CAPACITY, mode, pages, DS_L2_ANYWHERE), -EINVAL);
+	}
 }
 
 static void hits_and_misses(void **state)

@@ -324,6 +324,26 @@ static void moves_are_told(void **state)
 	}
 }
 
+/* One that is revoked before it is copied has not left its tier, and no other one is told. */
+static void revoked_before_its_copy(void **state)
+{
+	u32 i, qp, again = 0;
+	struct ds_move m;
+
+	(void)state;
+	table.moved = note_moved;
+	for (i = 0; i < ARRAY_SIZE(ways); i++) {
+		qp = create(DS_TOKEN_QP, 1);
+		carry(qp, ways[i].from, 0);
+		set_out(&m, qp, ways[i].to, 1);
+		assert_int_equal(ds_token_revoke(&table, qp, &waiter), -EINPROGRESS);
+		assert_int_equal(ds_move_copy(&table, &m), -ESTALE);
+		assert_int_equal(ds_move_end(&table, &m, &again), -ESTALE);
+		assert_true(moved_from == ways[i].from && moved_to == ways[i].from && moved_bytes == 0);
+		ds_token_free(&table, qp);
+	}
+}
+
 /* Each way: a write after the copy is found by the commit, and not lost. */
 static void written_on_its_way(void **state)
 {
@@ -571,6 +591,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(there_and_back, setup, teardown),
 		cmocka_unit_test_setup_teardown(written_where_it_is, setup, teardown),
 		cmocka_unit_test_setup_teardown(moves_are_told, setup, teardown),
+		cmocka_unit_test_setup_teardown(revoked_before_its_copy, setup, teardown),
 		cmocka_unit_test_setup_teardown(written_on_its_way, setup, teardown),
 		cmocka_unit_test_setup_teardown(version_comes_round, setup, teardown),
 		cmocka_unit_test_setup_teardown(blocking, setup, teardown),

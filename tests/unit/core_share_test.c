@@ -93,6 +93,10 @@ static void shares_that_went(void **state)
 		ds_cache_tick(&cache, i * 100000000ull, i, &no_load, 64);
 	for (i = 0; i < DS_SHARES; i++)
 		assert_int_equal(ds_cache_partition(&cache, 200 + i, 1, CAPACITY), 0);
+	/* With the last share goes the last entry, for which domains would be looked up. */
+	for (i = 0; i < DS_SHARES; i++)
+		assert_int_equal(ds_cache_partition(&cache, 200 + i, 0, CAPACITY), 0);
+	assert_int_equal(cache.shares.count, 0);
 	for (i = 0; i < DOMAINS; i++) {
 		assert_int_equal(tier_of(i), 1);
 		assert_int_equal(ds_cache_pin(&cache, tokens[i], false), 0);
