@@ -164,6 +164,22 @@ rmdir $moves
 read -r up1 up2 down2 down3 bytes <<< "$(all up_l1 up_l2 down_l2 down_l3 dma_bytes)"
 check "moves carry 16 bytes, home 8 of those that were written to" between $((16 * (up1 + up2 + down2))) $((16 * (up1 + up2 + down2) + 8 * down3)) "$bytes"
 
+# -- the host is told once, until it begins, that it is to fetch; here it takes its time --
+work=/sys/kernel/tracing/instances/work
+# works EVENT: of the work that fetches
+works() { grep -c "workqueue_$1:.*ds_token_fetch_some" $work/trace; }
+mkdir $work
+for event in queue_work execute_start; do echo 1 > $work/events/workqueue/workqueue_$event/enable; done
+failpoint token_host 'delay 20'
+check "much is missed" scatter
+failpoint token_host off
+for event in queue_work execute_start; do echo 0 > $work/events/workqueue/workqueue_$event/enable; done
+told=$(works queue_work)
+begun=$(works execute_start)
+rmdir $work
+# shellcheck disable=SC2016 # expanded there
+check "the host was told $told times, and began $begun times" sh -c '[ $2 -ge 10 ] && [ $1 -le $((2 * $2)) ]' sh "$told" "$begun"
+
 # -- moves that are given up --
 ups() {
 	read -r up1 up2 <<< "$(all up_l1 up_l2)"
