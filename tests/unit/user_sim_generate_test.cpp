@@ -64,6 +64,18 @@ void what_memory_has_no_room_for(void **) {
     }
     Recipe loop{.kind = "loop", .requests = 10, .objects = 1 << 20, .memory = 4096};
     assert_int_equal(generate(loop).requests.size(), 10);
+    // How many objects a scan and a loop have is known before there is one.
+    for (const char *kind : {"scan", "loop"}) {
+        std::atomic<uint64_t> made = 0;
+        Recipe recipe{
+            .kind = kind, .requests = 100'000, .objects = 100'000, .memory = 68 * 100'000 - 1};
+        auto error = error_of([&] { generate(recipe, &made); });
+        assert_int_equal(error.code, ENOMEM);
+        assert_true(has(error.sentence, "100000 requests need 6 MiB of memory, and 6 MiB are"));
+        assert_int_equal(made, 0);
+        recipe.memory++;
+        assert_int_equal(generate(recipe).requests.size(), 100'000);
+    }
 }
 
 void the_same_recipe_the_same_trace(void **) {

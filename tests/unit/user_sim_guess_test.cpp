@@ -4,7 +4,9 @@
 #include <endian.h>
 #include <zstd.h>
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cstdio>
 #include <map>
 #include <random>
 
@@ -305,7 +307,9 @@ void files_of_other_kinds(void **) {
                        {"BZh11AY&SY\0\0"s, "is packed by bzip2", true},
                        {"BZh9\x17\x72\x45\x38\x50\x90\0\0"s, "is packed by bzip2", true},
                        {"\x1f\x9d\x90\0"s, "is packed by compress", true},
+                       {"\x1f\x9d\x89\0"s, "is packed by compress", true},
                        {"\x04\x22\x4d\x18"s, "is packed by lz4", true},
+                       {"\x02\x21\x4c\x18"s, "is packed by lz4", true},
                        {"7z\xbc\xaf\x27\x1c\0\0"s, "is a 7z archive", true},
                        {"Rar!\x1a\x07\0\0"s, "is a rar archive", true},
                        {"\x93NUMPY\1\0"s, "is an array of numpy", true}};
@@ -329,10 +333,44 @@ void files_of_other_kinds(void **) {
                         1000);
     }
     // Two bytes, or three letters, are those of many a number, too.
-    for (const std::string &begin : {"\x1f\x9d\0\0"s, "BZh9"s})
+    for (const std::string &begin :
+         {"\x1f\x9d\0\0"s, "\x1f\x9d\x88\0"s, "\x1f\x9d\x91\0"s, "BZh9"s})
         assert_true(
             read_trace(folder.file(begin + numbers), {.format = Format::u32be}).requests.size() >
             1000);
+}
+
+/// Those that do not name their format have a sum of their first 512 bytes in octal digits.
+void old_archives(void **) {
+    Folder folder;
+    std::string header = "a.trace", numbers;
+
+    header.resize(512);
+    header.replace(100, 8, "0000644 ").replace(124, 12, "00000007640 ");
+    uint32_t sum = 8 * ' ';
+    for (char c : header)
+        sum += static_cast<uint8_t>(c);
+    for (uint32_t i = 0; i < 1000; i++)
+        numbers += be32({i % 100});
+    for (const char *how : {"%06o", "%6o", "%07o"}) {
+        std::string archive = header;
+        auto with = [&](uint32_t said) {
+            std::array<char, 9> digits{};
+            std::snprintf(digits.data(), digits.size(), how, said);
+            return archive.replace(148, 8, digits.data(), 8) + numbers;
+        };
+        for (Format format : {Format::u32be, Format::u64le, Format::csv})
+            assert_true(has(refused(folder.file(with(sum)), {.format = format}).sentence,
+                            "is a tar archive"));
+        for (uint32_t wrong : {sum - 1, sum + 1, 0U})
+            assert_int_equal(
+                read_trace(folder.file(with(wrong)), {.format = Format::u32be}).requests.size(),
+                128 + 1000);
+        // A part of one, which is read as what it is said to be.
+        std::string cut = with(sum).substr(0, 508);
+        assert_int_equal(read_trace(folder.file(cut), {.format = Format::u32be}).requests.size(),
+                         127);
+    }
 }
 
 /// In their first bytes, of which one alone says nothing.
@@ -371,12 +409,19 @@ void files_that_were_cut_at_once(void **) {
 
 int main() {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_format_at_all),     cmocka_unit_test(zstd_behind_what_is_to_be_skipped),
-        cmocka_unit_test(hashed_keys),          cmocka_unit_test(pieces_of_an_oracle),
-        cmocka_unit_test(texts_beyond_ascii),   cmocka_unit_test(other_records),
-        cmocka_unit_test(more_than_one_format), cmocka_unit_test(loops_of_handles),
-        cmocka_unit_test(little_endian),        cmocka_unit_test(times_and_objects),
-        cmocka_unit_test(files_of_other_kinds), cmocka_unit_test(files_that_were_cut_at_once),
+        cmocka_unit_test(no_format_at_all),
+        cmocka_unit_test(zstd_behind_what_is_to_be_skipped),
+        cmocka_unit_test(hashed_keys),
+        cmocka_unit_test(pieces_of_an_oracle),
+        cmocka_unit_test(texts_beyond_ascii),
+        cmocka_unit_test(other_records),
+        cmocka_unit_test(more_than_one_format),
+        cmocka_unit_test(loops_of_handles),
+        cmocka_unit_test(little_endian),
+        cmocka_unit_test(times_and_objects),
+        cmocka_unit_test(files_of_other_kinds),
+        cmocka_unit_test(old_archives),
+        cmocka_unit_test(files_that_were_cut_at_once),
     };
 
     return cmocka_run_group_tests(tests, nullptr, nullptr);

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Many runs at a time give what each gives alone.
 #include <atomic>
+#include <cerrno>
+#include <new>
 #include <vector>
 
 #include "sim/compare.hpp"
+#include "sim/parallel.hpp"
 #include "sim/sweep.hpp"
 #include "user_sim_run.hpp"
 
@@ -56,12 +59,33 @@ void comparisons(void **) {
     }
 }
 
+/// Each alone there may be memory for; of one that is alone it is as bad as it was.
+void memory_is_short(void **) {
+    auto work = [](size_t i) {
+        if (i == 2)
+            throw std::bad_alloc();
+    };
+    auto error = error_of([&] { in_parallel(4, 2, work); });
+    assert_int_equal(error.code, ENOMEM);
+    assert_true(error.remedy.find("--threads") != std::string::npos);
+    for (unsigned count : {3u, 4u}) {
+        bool thrown = false;
+        try {
+            in_parallel(count, 1, work);
+        } catch (const std::bad_alloc &) {
+            thrown = true;
+        }
+        assert_true(thrown);
+    }
+}
+
 }  // namespace
 
 int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(sweeps),
         cmocka_unit_test(comparisons),
+        cmocka_unit_test(memory_is_short),
     };
 
     print_message("# seed %lu\n", seed);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/foreign.hpp"
 
+#include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <string_view>
 
 #include <ds/result.hpp>
@@ -39,6 +41,7 @@ constexpr Known known[] = {
     {"\x28\xb5\x2f\xfd"sv, "was packed twice, the first time by zstd", "a file packed by zstd",
      again},
     {"\x04\x22\x4d\x18"sv, "is packed by lz4", "a file packed by lz4", other, true},
+    {"\x02\x21\x4c\x18"sv, "is packed by lz4", "a file packed by lz4", other, true},
     {"\x1f\x9d\x90"sv, "is packed by compress", "a file packed by compress", other, true},
     {"BZh91AY&SY"sv, "is packed by bzip2", "a file packed by bzip2", other, true},
     {"7z\xbc\xaf\x27\x1c"sv, "is a 7z archive", "a 7z archive", unpack, true},
@@ -70,11 +73,29 @@ bool is_bzip2(std::string_view text) {
     return text.substr(4).starts_with(block) || text.substr(4).starts_with(end);
 }
 
-/// Of the POSIX format, or GNU's: the first file's header says so.
-bool is_tar(std::string_view text) {
-    constexpr size_t place = 257;
+/// Of 9 to 16 bits a code, in blocks.
+bool is_compress(std::string_view text) {
+    return text.size() > 2 && text.starts_with("\x1f\x9d") && text[2] >= '\x89' &&
+           text[2] <= '\x90';
+}
 
-    return text.size() > place && text.substr(place).starts_with("ustar");
+/// Of the POSIX format, or GNU's, the first file's header says so; an older one has the right sum
+/// of its bytes, in octal digits, counted as if spaces were in their place.
+bool is_tar(std::string_view text) {
+    constexpr size_t header = 512, format = 257, sum_at = 148, sum_length = 8;
+    uint32_t sum = 0, said = 0;
+
+    if (text.size() > format && text.substr(format).starts_with("ustar"))
+        return true;
+    if (text.size() < header)
+        return false;
+    for (size_t i = 0; i < header; i++)
+        sum += i >= sum_at && i < sum_at + sum_length ? ' ' : static_cast<uint8_t>(text[i]);
+    std::string_view digits = text.substr(sum_at, sum_length);
+    digits.remove_prefix(std::min(digits.find_first_not_of(' '), digits.size()));
+    auto [end, error] = std::from_chars(digits.begin(), digits.end(), said, 8);
+    return error == std::errc() && end != digits.end() && (*end == '\0' || *end == ' ') &&
+           said == sum;
 }
 
 /// Of less than two bytes nobody can tell.
@@ -96,6 +117,8 @@ void refuse_packed(const std::string &path, Bytes bytes) {
             refuse(path, std::string(row.what), row.remedy);
     if (is_bzip2(text))
         refuse(path, "is packed by bzip2", other);
+    if (is_compress(text))
+        refuse(path, "is packed by compress", other);
     if (is_tar(text))
         refuse(path, "is a tar archive", unpack);
 }

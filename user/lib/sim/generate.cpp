@@ -125,6 +125,13 @@ public:
         return zipf ? recipe.objects * Zipf::object_bytes : 0;
     }
 
+    /// That it has for sure; 0 if that is chance.
+    static uint64_t objects_of(const Recipe &recipe) {
+        return recipe.kind == "scan"   ? recipe.requests
+               : recipe.kind == "loop" ? std::min<uint64_t>(recipe.requests, recipe.objects)
+                                       : 0;
+    }
+
     Trace finish() && { return std::move(builder_).finish(Format::ds); }
 
 private:
@@ -187,7 +194,8 @@ void check(const Recipe &r) {
                        "Choose at most " + std::to_string(r.memory / Zipf::object_bytes) +
                            " objects, or use a machine with more memory.",
                        false});
-    if (uint64_t needed = Generator::table_bytes(r) + Builder::request_bytes * r.requests;
+    if (uint64_t needed = Generator::table_bytes(r) + Builder::request_bytes * r.requests +
+                          Builder::object_bytes * Generator::objects_of(r);
         needed > r.memory)
         throw Failure({ENOMEM,
                        std::to_string(r.requests) + " requests need " +

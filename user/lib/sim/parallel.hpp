@@ -4,17 +4,33 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <cstddef>
 #include <exception>
 #include <mutex>
+#include <new>
 #include <system_error>
 #include <thread>
 #include <vector>
 
+#include <ds/result.hpp>
+
 namespace ds::sim {
 
+/// Throws what one of several threads threw. The memory of all of them is free again.
+[[noreturn]] inline void throw_again(const std::exception_ptr &failure, bool several) {
+    try {
+        std::rethrow_exception(failure);
+    } catch (const std::bad_alloc &) {
+        if (several)
+            throw Failure({ENOMEM, "There is no memory for so much at a time.",
+                           "Use fewer --threads, or a machine with more memory.", false});
+        throw;
+    }
+}
+
 /// Runs work(0) to work(count - 1), each once, in at most @p threads threads. The first exception
-/// is thrown again.
+/// is thrown again, as Failure if memory is short for several of them.
 template <class Work>
 void in_parallel(size_t count, unsigned threads, Work &&work) {
     std::atomic<size_t> next = 0;
@@ -41,7 +57,7 @@ void in_parallel(size_t count, unsigned threads, Work &&work) {
         run();
     }
     if (failure)
-        std::rethrow_exception(failure);
+        throw_again(failure, std::min<size_t>(threads, count) > 1);
 }
 
 }  // namespace ds::sim

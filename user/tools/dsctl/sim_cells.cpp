@@ -303,6 +303,13 @@ double ratio(uint64_t part, const RunResult &result) {
 
 Value::Value(double value) : json(value), text(format("%.6f", value)) {}
 
+Value Value::as_given(double value) {
+    Value given(value);
+
+    given.text = shortest(value);
+    return given;
+}
+
 Value::Value(const Parameters &parameters) : json(Json::array()) {
     for (const auto &[name, value] : parameters) {
         json.push_back({{"name", name}, {"value", value}});
@@ -360,8 +367,8 @@ Line line_of(const Call &call, const RunOptions &options, const RunResult &resul
         {"batch", batch_of(options)},
         {"handlers", options.handlers},
         {"arrivals", arrivals_of(options)},
-        {"rate",
-         arrivals_of(options) == "rate" ? Value(options.rate) : Value(std::optional<double>())},
+        {"rate", arrivals_of(options) == "rate" ? Value::as_given(options.rate)
+                                                : Value(std::optional<double>())},
         {"outstanding", options.outstanding},
         {"parameters", Value(options.parameters)},
         {"latency", given(call, "--latency")},

@@ -29,7 +29,8 @@ struct Value {
     Value(const char *value) : json(value), text(value) {}
     Value(uint64_t value) : json(value), text(std::to_string(value)) {}
     Value(uint32_t value) : Value(uint64_t(value)) {}
-    Value(double value);
+    Value(double value);                  // a result
+    static Value as_given(double value);  // an option
     Value(const Parameters &parameters);
     template <class T>
     Value(const std::optional<T> &value) : json(nullptr) {

@@ -41,7 +41,7 @@ std::string text_of(std::optional<uint32_t> number) {
 const Dimension dimensions[] = {
     {"WRITES", [](const RunOptions &cell) { return text_of(cell.writes); }},
     {"HANDLERS", [](const RunOptions &cell) { return text_of(cell.handlers); }},
-    {"RATE", [](const RunOptions &cell) { return format("%g", cell.rate); }},
+    {"RATE", [](const RunOptions &cell) { return shortest(cell.rate); }},
     {"OUTSTANDING", [](const RunOptions &cell) { return text_of(cell.outstanding); }},
 };
 

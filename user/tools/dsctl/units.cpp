@@ -132,4 +132,10 @@ std::string ns_text(double nanoseconds) {
     return format("%.2f s", nanoseconds / 1e9);
 }
 
+std::string shortest(double number) {
+    std::array<char, 32> digits;
+
+    return {digits.begin(), std::to_chars(digits.begin(), digits.end(), number).ptr};
+}
+
 }  // namespace dsctl

@@ -37,6 +37,9 @@ std::string rate_text(double bytes_per_second);
 // "1.23 us", "4.5 ms", "2.0 s"
 std::string ns_text(double nanoseconds);
 
+// With as few digits as tell it from all other numbers.
+std::string shortest(double number);
+
 // printf into a string.
 std::string format(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
