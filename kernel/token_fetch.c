@@ -39,11 +39,12 @@ static DECLARE_DELAYED_WORK(ds_token_tick_work, ds_token_tick);
 
 /*
  * The host was told to fetch, and has not begun. Until then there may be many misses, and each
- * would take the work out of its queue and put it back. Whoever misses this has added what he
+ * would take the work out of its queue and put it back. Whoever finds it told has added what he
  * asks for under a lock that the host takes after it has said that it begins.
  */
 static atomic_t ds_token_told = ATOMIC_INIT(0);
 
+/* With bottom halves off: nobody else tells the host while we are about to. */
 static void ds_token_fetch_now(void)
 {
 	if (!atomic_read(&ds_token_told) && !atomic_xchg(&ds_token_told, 1))
@@ -214,11 +215,11 @@ void ds_token_ask_whole(const struct ds_token_device *dev, u32 token)
 
 	local_bh_disable();
 	ret = ds_whole_ask(&ds_token_whole, token, dev->number, ktime_get_ns());
-	local_bh_enable();
 	if (ret == -EINPROGRESS)
 		ds_token_fetch_now();
 	else if (ret == -ENOSPC)
 		ds_token_count_full(dev);
+	local_bh_enable();
 }
 
 void ds_token_unfetch(u32 token)

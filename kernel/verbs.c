@@ -49,7 +49,8 @@ static bool ds_qp_set_broken(struct ds_qp *qp)
 	spin_lock_bh(&qp->lock);
 	first = !qp->broken;
 	qp->broken = true;
-	if (first)	/* each request that is flushed comes here */
+	/* Each request that is flushed comes here. */
+	if (first || READ_ONCE(qp->token.late))
 		ds_token_qp_state(&qp->token, IB_QPS_ERR);
 	spin_unlock_bh(&qp->lock);
 	wake_up_all(&qp->sq_wait);

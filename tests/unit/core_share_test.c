@@ -91,6 +91,7 @@ static void shares_that_went(void **state)
 	assert_false(ds_cache_share(&cache, 0, &share));
 	for (i = 0; i < 1000; i++)
 		ds_cache_tick(&cache, i * 100000000ull, i, &no_load, 64);
+	assert_int_equal(cache.shares.count, 0);
 	for (i = 0; i < DS_SHARES; i++)
 		assert_int_equal(ds_cache_partition(&cache, 200 + i, 1, CAPACITY), 0);
 	/* With the last share goes the last entry, for which domains would be looked up. */
