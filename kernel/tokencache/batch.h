@@ -88,7 +88,7 @@ struct ds_batch;
  * @neighbours: up to @most live tokens of @page that are not in L1, the nearest to
  *	@token first. Returns how many. NULL: none
  * @install: put a token that was used into L1, if its word is still the same, else
- *	-ESTALE; any other error is counted as refused
+ *	-ESTALE; any other error is counted as declined
  * @room: NULL, or: producers that were refused may come again. In the context of
  *	ds_batch_flush() or ds_batch_shut()
  * @pause: NULL, or: a page is done, and the next one may wait a moment

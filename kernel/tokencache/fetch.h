@@ -30,8 +30,8 @@
  * @batch: misses
  * @box: requests to the host
  * @allowed: as in struct ds_expand_ops
- * @moved: called when a miss has made a token move, which was missed at @since; in the context of
- *	ds_fetch_work() or ds_fetch_miss(). NULL if nobody wants to know
+ * @moved: called when a miss has brought a token to L1 (not to L2), which was missed at @since; in
+ *	the context of ds_fetch_work() or ds_fetch_miss(). NULL if nobody wants to know
  * @pause: called after each page of a flush, in the context of ds_fetch_work() and under no lock:
  *	a flush can be long. NULL if nobody cares
  */

@@ -239,9 +239,9 @@ int ds_policy_pin(struct ds_policy *p, u32 slot, bool pinned);
  * @coming: tokens that are, this one included
  *
  * It is pinned until the next ds_policy_pin(). By default it has a place in staging or main as if
- * it had come at once, and staging is larger by as many as there are: how many they are changes
- * with each miss, so the most of lately counts. What room there were now and then, a rule would
- * fill with tokens that it would not have chosen.
+ * it had come at once, and staging is larger by as many as there are beside it: how many they are
+ * changes with each miss, so the most of lately counts. What room there were now and then, a rule
+ * would fill with tokens that it would not have chosen.
  */
 void ds_policy_promise(struct ds_policy *p, u32 slot, u32 coming);
 
