@@ -108,7 +108,7 @@ void not_if_it_is_done(void **) {
 /// Whichever came first, the watch or the file.
 void the_second_one_kills(void **) {
     for (bool watch_first : {false, true})
-        for (int number : {SIGINT, SIGTERM}) {
+        for (int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
             TemporaryFile file;
             killed(status_of([&] {
                        if (watch_first)
@@ -129,7 +129,7 @@ void the_second_one_kills(void **) {
 /// What came while it was watched is still known.
 void after_a_watch_the_first_one_kills(void **) {
     for (bool came : {false, true})
-        for (int number : {SIGINT, SIGTERM})
+        for (int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT})
             killed(status_of([&] {
                        dsctl::watch_interrupts();
                        dsctl::watch_interrupts();
@@ -155,6 +155,20 @@ void what_was_ignored_is_again(void **) {
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
+/// As nohup and the background want it.
+void what_a_watch_does_not_hear(void **) {
+    for (int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
+        int status = status_of([&] {
+            std::signal(number, SIG_IGN);
+            dsctl::watch_interrupts();
+            raise(number);
+            bool heard = number == SIGINT || number == SIGTERM;
+            _exit(dsctl::interrupted() == heard ? 0 : 1);
+        });
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
+}
+
 void what_is_ignored_stays_so(void **) {
     TemporaryFile file;
     int status = status_of([&] {
@@ -177,6 +191,7 @@ int main() {
         cmocka_unit_test(the_second_one_kills),
         cmocka_unit_test(after_a_watch_the_first_one_kills),
         cmocka_unit_test(what_was_ignored_is_again),
+        cmocka_unit_test(what_a_watch_does_not_hear),
         cmocka_unit_test(what_is_ignored_stays_so),
     };
 

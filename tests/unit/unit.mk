@@ -63,7 +63,7 @@ $(UNIT_DIR)/%: tests/model/%.c
 
 # With the real tables of dsctl.
 unit_dsctl	:= $(filter-out %/main.o,$(DSCTL_OBJ))
-$(UNIT_DIR)/dsctl_words_test: tests/unit/dsctl_words_test.cpp $(unit_dsctl) $(LIB_SIM) $(LIB_INTERNAL) $(LIB_STD)
+$(UNIT_DIR)/dsctl_words_test $(UNIT_DIR)/dsctl_token_test: $(UNIT_DIR)/%: tests/unit/%.cpp $(unit_dsctl) $(LIB_SIM) $(LIB_INTERNAL) $(LIB_STD)
 	@mkdir -p $(@D)
 	$(CXX) -std=c++20 $(unit_flags) $(LIB_STDFLAGS) $(unit_quick) -o $@ $< $(unit_dsctl) $(LIB_SIM) $(LIB_INTERNAL) $(LDFLAGS) \
 		$(DSCTL_LIBS) $(unit_libs)

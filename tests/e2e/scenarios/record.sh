@@ -6,7 +6,7 @@
 # was touched.
 # shellcheck source=tests/e2e/lib.sh
 . /share/lib.sh
-plan 28
+plan 32
 
 tracing=/sys/kernel/tracing
 trace=/run/uses.trace
@@ -106,6 +106,24 @@ is "which the next one removes" "$(instances)" 1
 bench read 100
 its_end
 is "and its own" "$(instances)" 0
+
+# One that was killed may have had the number of this one, as in a container.
+sh -c "mkdir $tracing/instances/ds-dsctl-\$\$ && exec dsctl -j token record $trace --count 10 --seconds 60" \
+	> /run/record < /dev/null & recorder=$!
+eventually 10 switched_on
+bench read 100
+check "what one of the same number left is in no way" its_end
+
+# A processor that is not there when it begins, or comes while it is at it.
+cpu=/sys/devices/system/cpu/cpu1/online
+check "a processor is switched off" sh -c "echo 0 > $cpu"
+begin --count 20 --seconds 60
+bench read 100
+check "what the other one does is recorded" its_end
+begin --count 200 --seconds 60
+echo 1 > $cpu
+until ! kill -0 $recorder 2> /dev/null; do bench read 500; done
+check "and when there are two again" its_end
 
 # It cannot keep pace: it is stopped until the kernel has overwritten something.
 begin --seconds 120

@@ -10,7 +10,7 @@ namespace dsctl {
 static volatile std::sig_atomic_t watched, seen;
 static const char *volatile file_to_remove;
 
-constexpr std::array interrupts{SIGINT, SIGTERM};
+constexpr std::array interrupts{SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 static struct sigaction before_watch[interrupts.size()];
 
 // All others end dsctl by default.
@@ -34,12 +34,19 @@ static void handle(int number) {
     sigaction(number, &action, nullptr);
 }
 
+// As nohup wants it, and a shell of what it puts into the background; where it ignores SIGINT, too,
+// which a script sends to end it.
+static bool stays_ignored(int number, const struct sigaction &before) {
+    return (number == SIGHUP || number == SIGQUIT) && before.sa_handler == SIG_IGN;
+}
+
 void watch_interrupts() {
     for (size_t i = 0; i < interrupts.size() && !watched; i++)
         sigaction(interrupts[i], nullptr, &before_watch[i]);
     watched = 1;
-    for (int number : interrupts)
-        handle(number);
+    for (size_t i = 0; i < interrupts.size(); i++)
+        if (!stays_ignored(interrupts[i], before_watch[i]))
+            handle(interrupts[i]);
 }
 
 void unwatch_interrupts() {

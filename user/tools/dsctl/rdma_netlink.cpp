@@ -9,6 +9,7 @@
 #include <rdma/rdma_netlink.h>
 
 #include <array>
+#include <cstring>
 #include <functional>
 #include <memory>
 
@@ -32,6 +33,16 @@ int on_valid(nl_msg *message, void *context) {
     return NL_OK;
 }
 
+// A list that failed in its middle ends as others do, but with an errno, at which libnl does not
+// look.
+int on_finish(nl_msg *message, void *context) {
+    const nlmsghdr *header = nlmsg_hdr(message);
+
+    if (nlmsg_datalen(header) >= static_cast<int>(sizeof(int)))
+        std::memcpy(context, nlmsg_data(header), sizeof(int));
+    return NL_STOP;
+}
+
 class Socket {
 public:
     Socket() : sock_(nl_socket_alloc(), nl_socket_free) {
@@ -39,7 +50,8 @@ public:
             sock_.reset();
     }
 
-    // Of one device, or of all. False if the kernel does not know the command.
+    // Of one device, or of all. False if the kernel does not know the command, or could not list
+    // all.
     bool dump(rdma_nldev_command command, std::optional<uint32_t> device, const Each &each) {
         int type = RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, command);
         std::unique_ptr<nl_msg, decltype(&nlmsg_free)> message(
@@ -51,8 +63,10 @@ public:
             return false;
         nl_socket_modify_cb(sock_.get(), NL_CB_VALID, NL_CB_CUSTOM, on_valid,
                             const_cast<Each *>(&each));
+        int ended = 0;
+        nl_socket_modify_cb(sock_.get(), NL_CB_FINISH, NL_CB_CUSTOM, on_finish, &ended);
         return nl_send_auto(sock_.get(), message.get()) >= 0 &&
-               nl_recvmsgs_default(sock_.get()) >= 0;
+               nl_recvmsgs_default(sock_.get()) >= 0 && ended >= 0;
     }
 
 private:

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <ds/token.h>
@@ -23,6 +24,8 @@ struct RdmaObject {
     uint32_t number;    // of the kernel's list; what rdma(8) calls pdn, cqn, mrn, lqpn
     std::string owner;  // "[ib_core]" is a module, "ibv_rc_pingpong" a program
     Maker maker;
+
+    auto key() const { return std::pair(object.type, number); }
 };
 
 // All of them, PDs first. Nothing: there is no such device, or the kernel does not tell.

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "token.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <numeric>
 
 namespace dsctl {
@@ -38,6 +40,23 @@ static TokenHistogram histogram_of(const nl::Bytes &bytes) {
 
     std::memcpy(histogram.data(), bytes.data(), std::min(bytes.size(), sizeof(histogram)));
     return histogram;
+}
+
+bool has_begun_anew(const TokenCounters &before, const TokenCounters &now) {
+    auto has_fallen = [&](const auto &value) {
+        const auto &[name, count] = value;
+        bool is_of_now = name == "foreign" || name.starts_with("tokens_");
+        auto then = before.values.find(name);
+        return !is_of_now && then != before.values.end() && count < then->second;
+    };
+    auto have_fallen = [&](const auto &time) {
+        auto then = before.times.find(time.first);
+        return then != before.times.end() &&
+               !std::ranges::equal(time.second, then->second, std::greater_equal());
+    };
+
+    return std::ranges::any_of(now.values, has_fallen) ||
+           std::ranges::any_of(now.times, have_fallen);
 }
 
 std::map<std::string, TokenCounters> read_token_counters(Kernel &kernel) {

@@ -36,6 +36,9 @@ struct TokenCounters {
     std::map<std::string, TokenHistogram, std::less<>> times;
 };
 
+// Has the device come back, and counts anew? Some counters may be larger all the same.
+bool has_begun_anew(const TokenCounters &before, const TokenCounters &now);
+
 // By device.
 std::map<std::string, TokenCounters> read_token_counters(Kernel &kernel);
 

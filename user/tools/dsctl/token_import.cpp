@@ -93,23 +93,29 @@ struct Stock {
     std::set<Identity> own;
 };
 
+bool are_same(const std::vector<RdmaObject> &some, const std::vector<RdmaObject> &others) {
+    return std::ranges::equal(some, others, {}, &RdmaObject::key, &RdmaObject::key);
+}
+
 // All objects, and which of them are ds.ko's. It makes and ends some meanwhile, and a number
-// that is free is soon another one's: so until it had the same before and after. Where programs
-// register memory all the time that may never be; then what was its own before or after is.
+// that is free is soon another one's: so until it had the same before and after. And until two
+// lists are the same: where an object ends while the kernel gives a long one, it leaves others
+// out. Where objects come and go all the time that may never be; then what was ds.ko's own before
+// or after is.
 Stock take_stock(Call &call, Kernel &kernel, const std::string &device) {
     constexpr int tries = 16;
-    Stock stock{{}, own_objects(kernel, device)};
+    Stock stock{objects_of(device), own_objects(kernel, device)};
 
     for (int i = 0; i < tries; i++) {
-        stock.all = objects_of(device);
+        auto listed = std::exchange(stock.all, objects_of(device));
         auto before = std::exchange(stock.own, own_objects(kernel, device));
-        if (stock.own == before)
+        if (stock.own == before && are_same(stock.all, listed))
             return stock;
         if (i == tries - 1)
             stock.own.merge(before);
     }
-    call.out.warn("ds.ko makes and ends objects of '" + device +
-                  "' all the time: one of another program may be missing until the next import");
+    call.out.warn("objects of '" + device +
+                  "' come and go all the time: some may be missing until the next import");
     return stock;
 }
 

@@ -84,6 +84,10 @@ void Tiers::sample() {
 
     before_ = std::move(now_);
     now_ = read_token_counters(kernel_);
+    std::erase_if(before_, [&](const auto &device) {
+        auto counters = now_.find(device.first);
+        return counters != now_.end() && has_begun_anew(device.second, counters->second);
+    });
     now_.try_emplace(fetch);
     if (time_)
         seconds_ = std::chrono::duration<double>(now - *time_).count();
@@ -100,7 +104,7 @@ uint64_t Tiers::sum(const std::string &name) const {
     return sum;
 }
 
-// A device that was not there before, or came back, has begun to count anew.
+// Of a device that was not there before, or has begun to count anew, nothing is known.
 std::optional<double> Tiers::per_second(const std::string &device, const std::string &name) const {
     auto before = before_.find(device);
     const auto &counters = now_.at(device).values;
@@ -253,7 +257,7 @@ Panel Tiers::device_panel(Order order) const {
     for (const auto &[device, counters] : now_) {
         if (device == fetch)
             continue;
-        auto value = [&](const std::string &name) {
+        auto value = [&counters = counters](const std::string &name) {
             auto it = counters.values.find(name);
             return it == counters.values.end() ? uint64_t{0} : it->second;
         };

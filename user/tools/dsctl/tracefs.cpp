@@ -30,13 +30,17 @@ const std::string prefix = "ds-dsctl-";  // and the process
     throw from_errno("TOK", number, what + ": " + errno_text(number), remedy);
 }
 
-// What a recorder left that was killed: it would keep its tracepoints switched on.
+// What a recorder left that was killed: it would keep its tracepoints switched on. It may have had
+// our number, as in a container; one who is at it cannot be hurt, as his pipes are open.
 void remove_left_ones() {
     for (const std::string &name : entries(instances)) {
         if (!name.starts_with(prefix))
             continue;
         auto process = parse_number(name.substr(prefix.size()));
-        if (process && kill(static_cast<pid_t>(*process), 0) != 0 && errno == ESRCH)
+        if (!process)
+            continue;
+        auto pid = static_cast<pid_t>(*process);
+        if (pid == getpid() || (kill(pid, 0) != 0 && errno == ESRCH))
             rmdir((instances + name).c_str());
     }
 }
@@ -114,7 +118,8 @@ bool TraceInstance::drain_pipe(int pipe, const TakeEvent &take) const {
         ssize_t got = read(pipe, page.data(), page.size());
         if (got < 0 && errno == EINTR)
             continue;
-        if (got == 0 || (got < 0 && errno == EAGAIN))
+        // ENODEV: a processor that has not been there since the buffer is.
+        if (got == 0 || (got < 0 && (errno == EAGAIN || errno == ENODEV)))
             return pages > 0;
         if (got < 0)
             fail("cannot read the trace");
