@@ -10,8 +10,7 @@
 namespace dsctl {
 
 // From here on the first SIGINT, SIGTERM, SIGHUP or SIGQUIT does not kill; it ends waits (EINTR).
-// The second one does, should the first wait not end. SIGHUP and
-// SIGQUIT are ignored if they were.
+// The second one does, should the first wait not end. SIGHUP and SIGQUIT are ignored if they were.
 void watch_interrupts();
 
 // Signals do again what they did before. What has come, interrupted() still says.
