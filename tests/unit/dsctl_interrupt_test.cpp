@@ -155,6 +155,18 @@ void what_was_ignored_is_again(void **) {
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
+/// It ends nothing by itself.
+void the_first_one_is_heard(void **) {
+    for (int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
+        int status = status_of([&] {
+            dsctl::watch_interrupts();
+            raise(number);
+            _exit(dsctl::interrupted() ? 0 : 1);
+        });
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
+}
+
 /// As nohup and the background want it.
 void what_a_watch_does_not_hear(void **) {
     for (int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
@@ -191,6 +203,7 @@ int main() {
         cmocka_unit_test(the_second_one_kills),
         cmocka_unit_test(after_a_watch_the_first_one_kills),
         cmocka_unit_test(what_was_ignored_is_again),
+        cmocka_unit_test(the_first_one_is_heard),
         cmocka_unit_test(what_a_watch_does_not_hear),
         cmocka_unit_test(what_is_ignored_stays_so),
     };
