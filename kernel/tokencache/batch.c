@@ -232,8 +232,11 @@ static bool unstage(struct ds_batch *b, u32 token, struct ds_batch_item *item)
 
 static int install(struct ds_batch *b, const struct ds_batch_item *item)
 {
-	int ret = item->ret ?: b->ops->install(b, item);
+	return item->ret ?: b->ops->install(b, item);
+}
 
+static void count_end(struct ds_batch *b, const struct ds_batch_item *item, int ret)
+{
 	ds_spin_lock(&b->lock);
 	if (!ret)
 		b->stats.installed++;
@@ -244,7 +247,6 @@ static int install(struct ds_batch *b, const struct ds_batch_item *item)
 	else
 		b->stats.declined++;
 	ds_spin_unlock(&b->lock);
-	return ret;
 }
 
 int ds_batch_add(struct ds_batch *b, u32 token, struct ds_waiter *w, u64 now)
@@ -258,6 +260,7 @@ int ds_batch_add(struct ds_batch *b, u32 token, struct ds_waiter *w, u64 now)
 		ds_spin_unlock(&b->lock);
 		item.since = now;
 		ret = install(b, &item);
+		count_end(b, &item, ret);
 		if (ret != -ESTALE && ret != -EAGAIN)
 			return ret;
 		ds_spin_lock(&b->lock);
@@ -374,9 +377,10 @@ static u32 add_neighbours(struct ds_batch *b, u32 page, u32 count)
 }
 
 /* One DMA operation. */
-static int fetch(struct ds_batch *b, u32 page, u32 count, u32 neighbours)
+static int fetch(struct ds_batch *b, u32 page, struct ds_batch_item *items, u32 count,
+		 u32 neighbours)
 {
-	int ret = b->ops->fetch(b, page, b->items, count + neighbours);
+	int ret = b->ops->fetch(b, page, items, count + neighbours);
 
 	ds_spin_lock(&b->lock);
 	if (ret == -EBUSY) {
@@ -405,6 +409,7 @@ static void end(struct ds_batch *b, u32 slot, const struct ds_batch_item *item, 
 	struct ds_waiter *waiters;
 	u32 late;
 
+	count_end(b, item, ret);
 	ds_spin_lock(&b->lock);
 	late = b->queue[slot].joined - item->joined;
 	waiters = leave(b, slot);
@@ -412,6 +417,24 @@ static void end(struct ds_batch *b, u32 slot, const struct ds_batch_item *item, 
 	if (late && b->used && !item->ret && ret != -ESTALE)
 		b->used(b, item->token, late);
 	ds_waiter_tell(waiters, ret);
+}
+
+/*
+ * A token that is written to all the time would hardly ever come if it had to stay as it was while
+ * those before it are installed. If it still lies there it is fetched again, and is the next one now.
+ */
+static int install_asked(struct ds_batch *b, u32 page, struct ds_batch_item *item)
+{
+	int ret = install(b, item);
+
+	if (ret != -ESTALE || item->ret || b->ops->page(b, item->token) != page)
+		return ret;
+	ret = fetch(b, page, item, 1, 0);
+	if (ret == -EBUSY)
+		return -ESTALE;
+	if (ret)
+		item->ret = ret;
+	return install(b, item);
 }
 
 /* Tokens of one page. -EBUSY: they wait on; whatever else happens, they are told. */
@@ -424,7 +447,7 @@ static int flush_page(struct ds_batch *b, const struct ds_batch_work *work, u32 
 		b->items[i] = (struct ds_batch_item){ .token = work[i].token };
 	if (work->page != DS_BATCH_NOWHERE) {
 		neighbours = add_neighbours(b, work->page, count);
-		ret = fetch(b, work->page, count, neighbours);
+		ret = fetch(b, work->page, b->items, count, neighbours);
 		if (ret == -EBUSY)
 			return ret;
 	}
@@ -432,7 +455,8 @@ static int flush_page(struct ds_batch *b, const struct ds_batch_work *work, u32 
 		b->items[i].ret = ret;
 	for (i = 0; i < count; i++) {
 		note_misses(b, work[i].slot, &b->items[i]);
-		end(b, work[i].slot, &b->items[i], install(b, &b->items[i]));
+		end(b, work[i].slot, &b->items[i],
+		    install_asked(b, work->page, &b->items[i]));
 	}
 	for (; i < count + neighbours; i++)
 		stage(b, &b->items[i]);

@@ -87,8 +87,9 @@ struct ds_batch;
  *	any other error is of all tokens, @items[].ret of one. Fills @word and @pack
  * @neighbours: up to @most live tokens of @page that are not in L1, the nearest to
  *	@token first. Returns how many. NULL: none
- * @install: put a token that was used into L1, if its word is still the same, else
- *	-ESTALE; any other error is counted as declined
+ * @install: put a token that was used into L1, if its word is still the same, else -ESTALE: if it
+ *	was asked for, and @page is still the same, it is fetched again and tried once more. Any
+ *	other error is counted as declined
  * @room: NULL, or: producers that were refused may come again. In the context of
  *	ds_batch_flush() or ds_batch_shut()
  * @pause: NULL, or: a page is done, and the next one may wait a moment
@@ -110,7 +111,7 @@ struct ds_batch_ops {
  * @dropped: misses for which there was no room, with PREFETCH_DROP
  * @flushes: that took a token
  * @fetches: DMA operations
- * @fetched: tokens in them, neighbours not counted
+ * @fetched: tokens in them, neighbours not counted; one that is fetched again twice
  * @neighbours: tokens in them that nobody had asked for
  * @busy: times that DMA was saturated
  * @failed: tokens that fetch() has not got

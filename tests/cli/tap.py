@@ -5,6 +5,7 @@ DSCTL names the program (default build/bin/dsctl).
 """
 import os
 import re
+import signal
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 DSCTL = os.path.abspath(os.environ.get("DSCTL", os.path.join(ROOT, "build/bin/dsctl")))
@@ -14,6 +15,12 @@ TESTS = []
 
 class Skip(Exception):
     """A test that cannot run here, with the reason."""
+
+
+def hear_all():
+    """For a child before it runs a program (preexec_fn): what this one was told to ignore, by nohup or in the background, it would ignore as well."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def test(function):

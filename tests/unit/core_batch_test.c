@@ -267,7 +267,7 @@ static void change_two(void)
 	ended[6] = true;
 }
 
-/* What changed between its DMA and its install is not installed. */
+/* What changed between its DMA and its install is not installed; nor if it changes each time. */
 static void stale_at_install(void **state)
 {
 	(void)state;
@@ -282,6 +282,7 @@ static void stale_at_install(void **state)
 	assert_told(1, -ESTALE);
 	assert_told(2, -ESTALE);
 	assert_int_equal(batch.stats.stale, 2);
+	assert_int_equal(dmas, 2);	/* one has ended: for that there is none */
 	assert_false(in_l1[5]);
 	during_dma = NULL;
 	miss(5, 1, 2);
@@ -290,15 +291,59 @@ static void stale_at_install(void **state)
 	finish();
 }
 
+static int second_dma_ret;
+
+static void change_once(u32 token)
+{
+	if (token != 5 || dmas > 1)
+		return;
+	version[5]++;
+	dma_ret = second_dma_ret;
+}
+
+/* What was written to since its DMA is fetched once more, and alone. */
+static void fetched_again(void **state)
+{
+	static const struct { int second, told; u32 dmas; } cases[] = {
+		{ 0, 0, 2 }, { -EIO, -EIO, 2 }, { -EBUSY, -ESTALE, 1 },
+	};
+	u32 i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		start();
+		set(DS_L2_PAGE_PREFETCH_SIZE, 2 * DS_BATCH_TOKEN_BYTES);
+		second_dma_ret = cases[i].second;
+		miss(5, 0, 0);
+		miss(6, 1, 0);
+		miss(5, 2, 0);
+		during_install = change_once;
+		assert_int_equal(ds_batch_flush(&batch, 1), 2);
+		assert_told(0, cases[i].told);
+		assert_told(2, cases[i].told);
+		assert_int_equal(dmas, cases[i].dmas);
+		assert_int_equal(dma_counts[0], 4);
+		if (dmas == 2) {
+			assert_int_equal(dma_counts[1], 1);
+			assert_int_equal(dma_tokens[4], 5);
+		}
+		assert_int_equal(in_l1[5], !cases[i].told);
+		assert_int_equal(heard[5], cases[i].told ? 0 : 2);
+		assert_int_equal(batch.stats.busy, cases[i].second == -EBUSY);
+		finish();
+	}
+}
+
 static void use_again(u32 token)
 {
 	u32 i;
 
 	for (i = 0; i < 10 && token == 7; i++)
 		miss(7 + i % 3, 3 + i, 1);
-	if (token == 9) {	/* and it is stale */
+	if (token == 9) {	/* and it is stale, each time that it was fetched */
 		version[9]++;
-		miss(9, 14, 1);
+		if (dmas == 1)
+			miss(9, 14, 1);
 	}
 }
 
@@ -527,6 +572,7 @@ int main(void)
 		TEST(dma_is_saturated),
 		TEST(dma_fails),
 		TEST(stale_at_install),
+		TEST(fetched_again),
 		TEST(misses_during_an_install),
 		TEST(cancelled_is_not_told),
 		TEST(misses_during_a_flush),
