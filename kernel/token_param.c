@@ -6,7 +6,6 @@
 #include <linux/bottom_half.h>
 #include <linux/kernel.h>
 #include <linux/mutex.h>
-#include <linux/numa.h>
 #include <linux/sizes.h>
 #include <linux/string.h>
 #include <uapi/ds/netlink.h>
@@ -39,13 +38,14 @@ enum ds_share_param {
 #define DS_TUNE_FIRST	(DS_EXPAND_FIRST + DS_EXPAND_PARAMS)
 #define DS_SHARE_FIRST	(DS_TUNE_FIRST + DS_TUNE_PARAMS)
 
+/* Of one that is fixed its value is all that there is to be said. */
 static const struct ds_param ds_own_params[DS_OWN_PARAMS] = {
-	[DS_L1_CAPACITY]	= { "L1_CAPACITY", DS_POLICY_CAPACITY_MIN, DS_L1_MAX, 8192, true },
-	[DS_L2_CAPACITY]	= { "L2_CAPACITY", 0, 64 * SZ_1M, 4 * SZ_1M, true },
-	[DS_L2_NODE]		= { "L2_NODE", 0, MAX_NUMNODES - 1, 0, true },
+	[DS_L1_CAPACITY]	= { .name = "L1_CAPACITY", .fixed = true },
+	[DS_L2_CAPACITY]	= { .name = "L2_CAPACITY", .fixed = true },
+	[DS_L2_NODE]		= { .name = "L2_NODE", .fixed = true },
 	[DS_MIGRATION_BLOCKING]	= { "MIGRATION_BLOCKING", 0, 1, 0, false },
 	[DS_LATENCY_SAMPLING]	= { "LATENCY_SAMPLING", 0, S32_MAX, DS_TOKEN_SAMPLING, false },
-	[DS_POLICY]		= { "POLICY", 0, DS_POLICY_MODES - 1, DS_POLICY_DEFAULT, true },
+	[DS_POLICY]		= { .name = "POLICY", .fixed = true },
 	[DS_DMA_BANDWIDTH]	= { "DMA_BANDWIDTH", 1000, 1ull << 40, DS_TOKEN_BANDWIDTH, false },
 };
 
