@@ -62,7 +62,6 @@ int ds_cache_init(struct ds_cache *c, u32 limit, u32 capacity, u32 mode, u32 l2_
 	c->coming = 0;
 	c->pins = 0;
 	c->pins_max = capacity;
-	memset(c->moved, 0, sizeof(c->moved));
 	c->allowed = NULL;
 	ds_spin_init(&c->lock);
 	c->table.l1.left = l1_slot_left;

@@ -46,12 +46,10 @@ struct ds_cache_move {
  * struct ds_cache_change - what a miss changes
  * @moves: one after the other: the token itself comes last
  * @count: how many
- * @again: times that a token was copied once more, as it was written to meanwhile
  */
 struct ds_cache_change {
 	struct ds_cache_move moves[DS_CACHE_MOVES];
 	u32 count;
-	u32 again;
 };
 
 /**
@@ -62,7 +60,6 @@ struct ds_cache_change {
  * @coming: slots of L1 that are promised to tokens on their way
  * @pins: tokens that are pinned in L1
  * @pins_max: how many may be
- * @moved: tokens, by the tiers from and to which they were moved
  * @allowed: may a token be in tier 1 or 2? NULL: each may
  * @lock: the caller's contexts must not interrupt each other while they hold it; who waits
  *	for a token may be told within it
@@ -74,7 +71,6 @@ struct ds_cache {
 	u32 coming;
 	u32 pins;
 	u32 pins_max;
-	u64 moved[4][4];
 	bool (*allowed)(const struct ds_cache *c, u32 token, u32 tier);
 	ds_spin_t lock;
 };
@@ -149,7 +145,7 @@ int ds_cache_touch(struct ds_cache *c, u32 token);
  * @c: cache
  * @token: any number
  *
- * Takes the lock. Is ds_cache_miss_begin() and ds_cache_miss_end().
+ * Takes the lock. Is ds_cache_miss_begin() and ds_change_end().
  *
  * Return: 0 if it is in L1 now; -ENOSPC if it is not wanted there, though it may be in L2
  * now; -ESTALE or -EBADF; -EEXIST, -EBUSY, -EPERM, -EOVERFLOW or -EAGAIN as
@@ -174,33 +170,12 @@ void ds_cache_used(struct ds_cache *c, u32 token, u32 uses);
  * @ch: result, written on success only: tokens on their way
  *
  * Takes the lock. These tokens, and the slots that they leave and come to, have no part in
- * other changes until ds_cache_miss_end() or ds_cache_miss_abort(). Tokens are read and written
- * where they were, or wait, as ds_token_table.blocking says.
+ * other changes until ds_change_end(), which the caller calls under the lock. Tokens are read and
+ * written where they were, or wait, as ds_token_table.blocking says.
  *
  * Return: 0 if there is something to be ended; else as ds_cache_miss().
  */
 int ds_cache_miss_begin(struct ds_cache *c, u32 token, struct ds_cache_change *ch);
-
-/**
- * ds_cache_miss_end - the second half: they have come
- * @c: cache
- * @ch: begun
- *
- * Takes the lock. Copies again what was written to meanwhile. No token is on its way
- * afterwards, whatever is returned.
- *
- * Return: as ds_cache_miss().
- */
-int ds_cache_miss_end(struct ds_cache *c, struct ds_cache_change *ch);
-
-/**
- * ds_cache_miss_abort - they stay where they were
- * @c: cache
- * @ch: begun
- *
- * Takes the lock.
- */
-void ds_cache_miss_abort(struct ds_cache *c, struct ds_cache_change *ch);
 
 /**
  * ds_cache_stage - bring a token to L2, as somebody wants it soon

@@ -215,19 +215,16 @@ static void slot_reached(struct ds_cache *c, const struct ds_cache_move *m, bool
 }
 
 /* @ret: why it is not made; 0 if nothing is known against it. */
-static int end_one(struct ds_cache *c, struct ds_cache_change *ch, struct ds_cache_move *m, int ret)
+static int end_one(struct ds_cache *c, struct ds_cache_move *m, int ret)
 {
 	ds_policy_adapt_ends(&c->policy, m->from, m->move.to, m->begun);
 	if (ret)
 		ds_move_abort(&c->table, &m->move);
 	else
-		ret = ds_move_end(&c->table, &m->move, &ch->again);
-	if (ret)
-		return ret;
-	c->moved[m->from][m->move.to]++;
-	if (m->move.to == 1)
+		ret = ds_move_end(&c->table, &m->move);
+	if (!ret && m->move.to == 1)
 		ds_policy_adapt_arrived(&c->policy, m->from, m->move.slot);
-	return 0;
+	return ret;
 }
 
 int ds_change_end(struct ds_cache *c, struct ds_cache_change *ch, int begun)
@@ -238,7 +235,7 @@ int ds_change_end(struct ds_cache *c, struct ds_cache_change *ch, int begun)
 	for (i = 0; i < ch->count; i++) {
 		struct ds_cache_move *m = &ch->moves[i];
 
-		m->ret = end_one(c, ch, m, begun ?: blocked);
+		m->ret = end_one(c, m, begun ?: blocked);
 		slot_reached(c, m, !blocked);
 		blocked = m->ret && is_still_there(c, m) ? m->ret : 0;
 		if (m->from == 2 && !blocked)
@@ -396,7 +393,6 @@ static int miss_begin(struct ds_cache *c, u32 token, struct ds_cache_change *ch)
 	if (ret)
 		return ret;
 	ch->count = 0;
-	ch->again = 0;
 	slot = l1_slot_for(c, token, ds_word_tier(word));
 	if (slot != DS_POLICY_NONE)
 		ret = into_l1(c, ch, token, slot);
@@ -422,23 +418,6 @@ int ds_cache_miss_begin(struct ds_cache *c, u32 token, struct ds_cache_change *c
 	return ret;
 }
 
-int ds_cache_miss_end(struct ds_cache *c, struct ds_cache_change *ch)
-{
-	int ret;
-
-	ds_spin_lock(&c->lock);
-	ret = miss_end(c, ch);
-	ds_spin_unlock(&c->lock);
-	return ret;
-}
-
-void ds_cache_miss_abort(struct ds_cache *c, struct ds_cache_change *ch)
-{
-	ds_spin_lock(&c->lock);
-	ds_change_end(c, ch, -ECANCELED);
-	ds_spin_unlock(&c->lock);
-}
-
 int ds_cache_miss(struct ds_cache *c, u32 token)
 {
 	struct ds_cache_change ch;
@@ -459,7 +438,6 @@ int ds_change_stage(struct ds_cache *c, u32 token, struct ds_cache_change *ch)
 	int ret;
 
 	ch->count = 0;
-	ch->again = 0;
 	ds_spin_lock(&c->lock);
 	ret = ds_token_find(&c->table, token, &word);
 	/* Where it is, it may be pinned. */

@@ -58,6 +58,9 @@ int ds_change_vacate(struct ds_cache *c, struct ds_cache_change *ch, u32 slot);
  * @ch: change
  * @begun: 0; or why they are to be aborted
  *
+ * Copies again what was written to meanwhile. No token is on its way afterwards, whatever is
+ * returned.
+ *
  * Return: 0; or why the last one was not made.
  */
 int ds_change_end(struct ds_cache *c, struct ds_cache_change *ch, int begun);

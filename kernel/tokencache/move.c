@@ -262,7 +262,7 @@ static u32 carried(const struct ds_move *m)
 	return m->word & DS_WORD_DIRTY ? sizeof(u64) : 0;
 }
 
-static int move_claimed(struct ds_token_table *t, struct ds_move *m, u32 *again)
+static int move_claimed(struct ds_token_table *t, struct ds_move *m)
 {
 	u32 commits;
 	int ret = 0;
@@ -273,7 +273,6 @@ static int move_claimed(struct ds_token_table *t, struct ds_move *m, u32 *again)
 			return ret;
 		if (commits == COMMITS)
 			break;
-		++*again;
 		ret = ds_move_copy(t, m);
 		if (ret)
 			break;
@@ -282,10 +281,10 @@ static int move_claimed(struct ds_token_table *t, struct ds_move *m, u32 *again)
 	return ret ?: -EAGAIN;
 }
 
-int ds_move_end(struct ds_token_table *t, struct ds_move *m, u32 *again)
+int ds_move_end(struct ds_token_table *t, struct ds_move *m)
 {
 	u32 from = ds_word_tier(m->word);
-	int ret = move_claimed(t, m, again);
+	int ret = move_claimed(t, m);
 
 	tell_moved(t, m, from, ret ? from : m->to, ret ? 0 : carried(m));
 	return ret;

@@ -97,11 +97,10 @@ void ds_move_abort(struct ds_token_table *t, struct ds_move *m);
 /**
  * ds_move_end - commit, or abort
  * @t: table
- * @m: begun
- * @again: counts how often it was copied for that, as it was written to meanwhile
+ * @m: begun; copied again as often as it was written to meanwhile, up to a limit
  *
  * Return: 0, or an error of these, after which the move has ended and @slot is the caller's.
  */
-int ds_move_end(struct ds_token_table *t, struct ds_move *m, u32 *again);
+int ds_move_end(struct ds_token_table *t, struct ds_move *m);
 
 #endif /* DS_TOKENCACHE_MOVE_H */

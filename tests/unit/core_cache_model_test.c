@@ -212,9 +212,9 @@ static void miss(u32 i)
 static void end_half(u32 k, bool abort)
 {
 	if (is_open[k] && abort)
-		ds_cache_miss_abort(&cache, &halves[k]);
+		ds_change_end(&cache, &halves[k], -ECANCELED);
 	else if (is_open[k])
-		ds_cache_miss_end(&cache, &halves[k]);
+		ds_change_end(&cache, &halves[k], 0);
 	is_open[k] = false;
 }
 

@@ -9,13 +9,12 @@
 static inline int move_now(struct ds_token_table *t, u32 token, u32 to, u32 slot)
 {
 	struct ds_move m;
-	u32 again = 0;
 	int ret;
 
 	ret = ds_move_begin(t, &m, token, to, slot);
 	if (ret)
 		return ret;
-	return ds_move_end(t, &m, &again);
+	return ds_move_end(t, &m);
 }
 
 #endif /* CORE_MOVE_H */

@@ -47,7 +47,7 @@ static struct ds_fetch fetch;
 static struct ds_whole whole;
 static u32 pds[PDS];
 static u32 seen[SEEN];	/* handles, of tokens that may have ended */
-static u64 wrong, asked, told;
+static u64 wrong, asked, told, moved_to[4];
 static bool stop;
 
 static void count(u64 *counter)
@@ -69,6 +69,14 @@ static u32 below(u64 *random, u32 n)
 	*random ^= *random >> 7;
 	*random ^= *random << 17;
 	return (u32)((*random >> 32) * n >> 32);
+}
+
+static void count_move(u32 token, u32 from, u32 to, u32 bytes)
+{
+	(void)token;
+	(void)bytes;
+	if (from != to)		/* else it was given up */
+		count(&moved_to[to]);
 }
 
 static bool gives_up(u32 token, enum ds_move_step step)
@@ -470,6 +478,7 @@ static void start(u32 mode, u32 capacity, u32 l2_pages)
 	assert_int_equal(ds_cache_init(&cache, 1 << 22, capacity, mode, l2_pages,
 				       DS_L2_ANYWHERE), 0);
 	cache.pins_max = capacity / 2;
+	cache.table.moved = count_move;
 	cache.table.stops = gives_up;
 	assert_int_equal(ds_shares_prepare(&cache.shares), 0);
 	assert_int_equal(ds_fetch_init(&fetch, &cache, allowed, NULL, NULL), 0);
@@ -480,6 +489,7 @@ static void start(u32 mode, u32 capacity, u32 l2_pages)
 		assert_int_equal(ds_token_create(&cache.table, &d, &pds[i]), 0);
 	}
 	memset(seen, 0, sizeof(seen));
+	memset(moved_to, 0, sizeof(moved_to));
 	asked = 0;
 	told = 0;
 	stop = false;
@@ -522,8 +532,7 @@ static void with_a_size(u32 mode, u32 capacity, u32 l2_pages)
 	copies = whole.stats.kept;
 	print_message("# %u slots, %u pages: %llu hits, %llu to L1, %llu to L2, %llu fetched, "
 		      "%llu copies kept, %llu waited\n", capacity, l2_pages, hits,
-		      cache.moved[3][1] + cache.moved[2][1], cache.moved[3][2] + cache.moved[1][2],
-		      fetch.batch.stats.fetched, copies, told);
+		      moved_to[1], moved_to[2], fetch.batch.stats.fetched, copies, told);
 	assert_int_equal(wrong, 0);
 	assert_true(hits && copies && told && fetch.batch.stats.fetched);
 	nobody_waits();

@@ -145,9 +145,9 @@ static void on_their_way(void **state)
 		assert_int_equal(changes[i].moves[0].move.token, tokens[nth(1, i)]);
 	}
 	assert_int_equal(cache.shares.of[0].used, kept);
-	ds_cache_miss_abort(&cache, &changes[1]);
-	assert_int_equal(ds_cache_miss_end(&cache, &changes[0]), 0);
-	assert_int_equal(ds_cache_miss_end(&cache, &changes[2]), 0);
+	ds_change_end(&cache, &changes[1], -ECANCELED);
+	assert_int_equal(ds_change_end(&cache, &changes[0], 0), 0);
+	assert_int_equal(ds_change_end(&cache, &changes[2], 0), 0);
 	for (i = 0; i < 3; i++) {
 		assert_int_equal(tier_of(nth(1, i)) == 1, i == 1);
 		assert_int_equal(tier_of(nth(1, kept + i)) == 1, i != 1);

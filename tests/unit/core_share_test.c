@@ -282,9 +282,9 @@ static void a_domain_at_once(void **state)
 				n++;
 		while (n--) {
 			if (random_below(3))
-				ds_cache_miss_end(&cache, &changes[n]);
+				ds_change_end(&cache, &changes[n], 0);
 			else
-				ds_cache_miss_abort(&cache, &changes[n]);
+				ds_change_end(&cache, &changes[n], -ECANCELED);
 		}
 		count_domains(of);
 		check_all(in);
@@ -300,7 +300,7 @@ static void a_domain_at_once(void **state)
 
 		for (i = 2; tier_of(i) == 1 || ds_cache_miss_begin(&cache, tokens[i], &changes[0]);)
 			i += DOMAINS;
-		ds_cache_miss_abort(&cache, &changes[0]);
+		ds_change_end(&cache, &changes[0], -ECANCELED);
 		count_domains(of);
 		assert_int_equal(of[2], before);
 		assert_int_equal(cache.shares.of[0].used, used);
@@ -327,8 +327,8 @@ static void a_place_is_promised(void **state)
 		use(i);
 		assert_int_equal(ds_policy_key(&cache.policy, slot), ds_token_index(tokens[1]));
 	}
-	assert_int_equal(ds_cache_miss_end(&cache, &a), 0);
-	assert_int_equal(ds_cache_miss_end(&cache, &b), 0);
+	assert_int_equal(ds_change_end(&cache, &a, 0), 0);
+	assert_int_equal(ds_change_end(&cache, &b, 0), 0);
 	assert_int_equal(ds_word_slot(word_of(tokens[1])), slot);
 	check_all(in);
 	stop_domains(pds);
@@ -570,7 +570,7 @@ static void who_stays_after_all(void **state)
 	assert_int_equal(ds_cache_miss_begin(&cache, tokens[1 + 2 * DOMAINS], &change), 0);
 	assert_int_equal(change.moves[0].move.token, tokens[1]);
 	assert_int_equal(ds_cache_partition(&cache, 101, 0, 1), 0);
-	ds_cache_miss_abort(&cache, &change);
+	ds_change_end(&cache, &change, -ECANCELED);
 	assert_int_equal(tier_of(1), 1);
 	share = ds_share_find(&cache.shares, 101);
 	assert_int_equal(share->used, 1);
@@ -601,7 +601,7 @@ static void who_is_on_his_way(void **state)
 	assert_int_equal(tick(100), 0);
 	assert_int_equal(share->held, 1);
 	assert_int_equal(tier_of(1 + DOMAINS), 1);
-	assert_int_equal(ds_cache_miss_end(&cache, &change), 0);
+	assert_int_equal(ds_change_end(&cache, &change, 0), 0);
 	assert_int_equal(tick(100), 1);
 	assert_int_equal(tier_of(1), 2);
 	assert_int_equal(tier_of(1 + DOMAINS), 1);

@@ -25,8 +25,8 @@
 #include "tokencache/table.h"
 #include "core_cache.h"
 
-/* A token that is written to each time that it was copied. */
-static u32 spoiled;
+/* A token that is written to each time that it was copied; and how often any was. */
+static u32 spoiled, copied;
 static inline int copy_and_spoil(const struct ds_token_table *t, u32 token, u64 *word,
 				 struct ds_token_pack *p);
 
@@ -85,18 +85,31 @@ static inline int copy_and_spoil(const struct ds_token_table *t, u32 token, u64 
 {
 	int ret = ds_token_copy(t, token, word, p);
 
+	copied++;
 	if (token == spoiled)
 		post(number_of(token));
 	return ret;
+}
+
+/* Moves since start(), from tier to tier. Those that were aborted are from one to the same. */
+static u32 moved[4][4];
+
+static inline void count_move(u32 token, u32 from, u32 to, u32 bytes)
+{
+	(void)token;
+	moved[from][to]++;
+	assert_true(from != to || !bytes);
 }
 
 static inline void start(u32 mode, u32 l2_pages)
 {
 	u32 i;
 
+	memset(moved, 0, sizeof(moved));
 	memset(&cache, 0xaa, sizeof(cache));	/* what was there means nothing */
 	assert_int_equal(ds_cache_init(&cache, TOKENS + 10, CAPACITY, mode, l2_pages,
 				       DS_L2_ANYWHERE), 0);
+	cache.table.moved = count_move;
 	for (i = 0; i < TOKENS; i++)
 		tokens[i] = create(i);
 	memset(posted, 0, sizeof(posted));

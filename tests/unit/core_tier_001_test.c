@@ -60,7 +60,7 @@ static void promotion_without_l2(void **state)
 		use(1);
 	}
 	assert_int_equal(tier_of(1), 1);
-	assert_int_equal(cache.moved[3][1], 1);
+	assert_int_equal(moved[3][1], 1);
 	stop();
 }
 
@@ -87,8 +87,8 @@ static void promotion_past_l2(void **state)
 			use(1);
 		}
 		assert_int_equal(tier_of(1), 1);
-		assert_int_equal(cache.moved[3][1], 1);
-		assert_int_equal(cache.moved[3][2] + cache.moved[2][1], 0);
+		assert_int_equal(moved[3][1], 1);
+		assert_int_equal(moved[3][2] + moved[2][1], 0);
 		assert_int_equal(cache.table.l2.used, 0);
 		stop();
 	}
@@ -126,9 +126,9 @@ static void uses_on_the_way(void **state)
 		assert_int_equal(b->l1.uses, 2);
 		assert_int_equal(b->moves[1].met, 1);
 		if (i)
-			ds_cache_miss_abort(&cache, &ch);
+			ds_change_end(&cache, &ch, -ECANCELED);
 		else
-			assert_int_equal(ds_cache_miss_end(&cache, &ch), 0);
+			assert_int_equal(ds_change_end(&cache, &ch, 0), 0);
 		assert_int_equal(b->moves[1].now, 0);
 		assert_int_equal(b->moves[1].quick, 1);
 		if (!i)
@@ -153,13 +153,13 @@ static void where_it_is(void **state)
 	assert_int_equal(ds_cache_stage(&cache, tokens[1]), 0);
 	assert_int_equal(ds_cache_miss_begin(&cache, tokens[1], &ch), 0);
 	assert_int_equal(b->l1.move_lasts, 3);
-	ds_cache_miss_abort(&cache, &ch);
+	ds_change_end(&cache, &ch, -ECANCELED);
 	assert_int_equal(ds_cache_miss_begin(&cache, tokens[2], &ch), 0);
 	assert_int_equal(b->l1.move_lasts, 9);
 	b->l1.move_lasts = 0;
 	assert_int_equal(ds_cache_miss(&cache, tokens[2]), -EBUSY);
 	assert_int_equal(b->l1.move_lasts, 9);
-	ds_cache_miss_abort(&cache, &ch);
+	ds_change_end(&cache, &ch, -ECANCELED);
 	stop();
 }
 
@@ -174,7 +174,7 @@ static void uses_on_the_way_not_to_l1(void **state)
 	assert_int_equal(ds_cache_miss_begin(&cache, tokens[1], &ch), 0);
 	assert_int_equal(ds_cache_miss(&cache, tokens[1]), -EBUSY);
 	assert_int_equal(cache.policy.base->l1.uses, 0);
-	ds_cache_miss_abort(&cache, &ch);
+	ds_change_end(&cache, &ch, -ECANCELED);
 	stop();
 }
 
@@ -222,8 +222,8 @@ static void promotion_past_a_full_l2(void **state)
 		use(1);
 	}
 	assert_int_equal(tier_of(1), 1);
-	assert_int_equal(cache.moved[3][1], 1);
-	assert_int_equal(cache.moved[2][1] + cache.moved[2][3], 0);
+	assert_int_equal(moved[3][1], 1);
+	assert_int_equal(moved[2][1] + moved[2][3], 0);
 	check_all(in);
 	assert_int_equal(in[1], 1);
 	assert_int_equal(in[2], DS_L2_MIXED_SLOTS);
@@ -246,11 +246,11 @@ static void promotion_with_all_full(void **state)
 			use(i);
 		assert_int_equal(tier_of(i), 1);
 	}
-	assert_int_equal(cache.moved[3][1], 2 * CAPACITY);
-	assert_int_equal(cache.moved[1][2], CAPACITY);
-	assert_int_equal(cache.moved[2][3], CAPACITY);
-	assert_int_equal(cache.moved[1][3], 0);
-	assert_int_equal(cache.moved[3][2], DS_L2_MIXED_SLOTS);	/* by fill_l2() */
+	assert_int_equal(moved[3][1], 2 * CAPACITY);
+	assert_int_equal(moved[1][2], CAPACITY);
+	assert_int_equal(moved[2][3], CAPACITY);
+	assert_int_equal(moved[1][3], 0);
+	assert_int_equal(moved[3][2], DS_L2_MIXED_SLOTS);	/* by fill_l2() */
 	check_all(in);
 	assert_int_equal(in[1], CAPACITY);
 	assert_int_equal(in[2], DS_L2_MIXED_SLOTS);
@@ -301,7 +301,7 @@ static void demotion_001(void **state)
 	for (i = 20; i < TOKENS; i++)
 		for (n = 0; n < DS_POLICY_PROMOTE_TO_L2_THRESHOLD; n++)
 			use(i);
-	assert_true(cache.moved[2][3] > 0);
+	assert_true(moved[2][3] > 0);
 	n = cache.table.l2.used;
 	tick(now + 300000000, 100);
 	assert_int_equal(cache.table.l2.used, n);
@@ -375,7 +375,7 @@ static void back_in_another_slot(void **state)
 		assert_int_equal(tier_of(0), 1);
 	}
 	assert_int_equal(ds_word_slot(word_of(tokens[CAPACITY - 1])), 0);
-	assert_int_equal(cache.moved[1][2], 1);
+	assert_int_equal(moved[1][2], 1);
 	check_all(in);
 	assert_int_equal(in[1], CAPACITY);
 	stop();

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
+#include "tokencache/change.h"
 #include "tokencache/inline.h"
 #include "core_cache.h"
 #include "core_steps.h"
@@ -153,6 +154,13 @@ static void *user(void *arg)
 	return NULL;
 }
 
+static void end_change(struct ds_cache_change *ch, int ret)
+{
+	ds_spin_lock(&cache.lock);
+	ds_change_end(&cache, ch, ret);
+	ds_spin_unlock(&cache.lock);
+}
+
 /* Two misses at a time, in two halves. */
 static void *by_halves(void *arg)
 {
@@ -166,11 +174,11 @@ static void *by_halves(void *arg)
 
 		sched_yield();
 		if (!ret_a && random >> 9 & 1)
-			ds_cache_miss_abort(&cache, &a);
+			end_change(&a, -ECANCELED);
 		else if (!ret_a)
-			ds_cache_miss_end(&cache, &a);
+			end_change(&a, 0);
 		if (!ret_b)
-			ds_cache_miss_end(&cache, &b);
+			end_change(&b, 0);
 		count(&halves);
 	}
 	return NULL;

@@ -26,12 +26,12 @@ static u64 *place;
 
 static void it_arrives(void)
 {
-	assert_int_equal(ds_cache_miss_end(&cache, &ch), 0);
+	assert_int_equal(ds_change_end(&cache, &ch, 0), 0);
 }
 
 static void it_stays(void)
 {
-	ds_cache_miss_abort(&cache, &ch);
+	ds_change_end(&cache, &ch, -ECANCELED);
 }
 
 static void it_is_written(void)
@@ -104,9 +104,9 @@ static void a_quarter_is_on_its_way(void **state)
 								 &nobody), -EINPROGRESS);
 			for (i = 0; i <= QUARTER; i++) {
 				if (turn == 1)
-					ds_cache_miss_abort(&cache, &on_their_way[i]);
+					ds_change_end(&cache, &on_their_way[i], -ECANCELED);
 				else
-					ds_cache_miss_end(&cache, &on_their_way[i]);
+					ds_change_end(&cache, &on_their_way[i], 0);
 			}
 			assert_int_equal(cache.coming, 0);
 			for (i = 0; turn == 2 && i < QUARTER; i++) {

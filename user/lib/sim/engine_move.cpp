@@ -70,7 +70,7 @@ uint32_t Engine::demote_idle(uint64_t now) {
             continue;
         uint32_t number = spare_change();
         Change &change = changes_[number];
-        change.moves.count = change.moves.again = 0;
+        change.moves.count = 0;
         int rc = tier == 1 ? ds_change_vacate(cache, &change.moves, l1_slot)
                            : ds_change_add(cache, &change.moves,
                                            ds_l2_slot_of(&cache->table.l2, l2_slot)->token, 3, 0);
