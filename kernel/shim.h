@@ -10,7 +10,8 @@
  *  types		u8 to u64, s8 to s64, bool, size_t, NULL, __le16 to __le64
  *  byte order		cpu_to_le16() to le64_to_cpu()
  *  shared words	READ_ONCE, WRITE_ONCE, smp_load_acquire, smp_store_release,
- *			ds_cmpxchg64 (returns the old value; orders fully if that was @old)
+ *			ds_cmpxchg64 (returns the old value; orders fully if that was @old),
+ *			ds_cmpxchg_ptr (the same with a pointer)
  *  spinlock		ds_spin_t, ds_spin_init, ds_spin_lock, ds_spin_unlock
  *  memory		ds_alloc (zeroed, may sleep, NULL if there is none), ds_alloc_node
  *			(in the kernel of that NUMA node, or NULL; -1: the processor's), ds_free,
@@ -56,6 +57,7 @@
 #include <linux/types.h>
 
 #define ds_cmpxchg64(p, old, new)	cmpxchg64(p, old, new)
+#define ds_cmpxchg_ptr(p, old, new)	cmpxchg(p, old, new)
 
 #define ds_spin_t			spinlock_t
 #define ds_spin_init(lock)		spin_lock_init(lock)
@@ -135,6 +137,13 @@ static inline u64 ds_cmpxchg64(u64 *p, u64 old, u64 new_value)
 	return seen;
 }
 
+#define ds_cmpxchg_ptr(p, old, new_value) ({	\
+	__typeof__(p) p_ = (p);			\
+	__typeof__(*p_) seen_ = *p_;		\
+	if (seen_ == (old))			\
+		*p_ = (new_value);		\
+	seen_; })
+
 #define ds_spin_t			pthread_mutex_t
 #define ds_spin_init(lock)		((void)(lock))
 #define ds_spin_lock(lock)		((void)(lock))
@@ -157,6 +166,14 @@ static inline u64 ds_cmpxchg64(u64 *p, u64 old, u64 new_value)
 				    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
 	return old;
 }
+
+/* See above. */
+#define ds_cmpxchg_ptr(p, old, new_value) ({				\
+	__typeof__(p) p_ = (p);						\
+	__typeof__(*p_) seen_ = (old);					\
+	__atomic_compare_exchange_n(p_, &seen_, new_value, false,	\
+				    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);	\
+	seen_; })
 
 #define ds_spin_t			pthread_mutex_t
 #define ds_spin_init(lock)		pthread_mutex_init(lock, NULL)

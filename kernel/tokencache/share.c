@@ -24,7 +24,7 @@ int ds_shares_prepare(struct ds_shares *s)
 	slots = ds_alloc(s->capacity * sizeof(slots[0]));
 	if (!slots)
 		return -ENOMEM;
-	if (ds_cmpxchg64((u64 *)&s->slots, 0, (u64)(unsigned long)slots))
+	if (ds_cmpxchg_ptr(&s->slots, NULL, slots))
 		ds_free(slots);
 	return 0;
 }
