@@ -8,7 +8,7 @@
  */
 #include "table.h"
 
-static bool copy_home(const struct ds_token_table *t, u32 token, struct ds_token_pack *p)
+static void copy_home(const struct ds_token_table *t, u32 token, struct ds_token_pack *p)
 {
 	const u64 *home = ds_token_home_of(t, token);
 
@@ -18,7 +18,6 @@ static bool copy_home(const struct ds_token_table *t, u32 token, struct ds_token
 	if (ds_token_words((u8)ds_token_type_of(token)) == 2)
 		/* Likewise. Pairs with the release in hot_change(). */
 		p->hot = smp_load_acquire(&home[1]);
-	return true;
 }
 
 bool ds_token_peek(const struct ds_token_table *t, u32 token, u64 word,
@@ -30,7 +29,8 @@ bool ds_token_peek(const struct ds_token_table *t, u32 token, u64 word,
 	case 2:
 		return ds_l2_read(&t->l2, ds_word_l2_slot(word), token, p);
 	default:
-		return copy_home(t, token, p);
+		copy_home(t, token, p);
+		return true;
 	}
 }
 

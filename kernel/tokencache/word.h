@@ -18,7 +18,7 @@
 
 static_assert(DS_TOKEN_INDEX_BITS == 22, "a slot is no larger than an index");
 static_assert(DS_TOKEN_GEN_BITS == 8, "the generation of a handle is whole");
-static_assert(DS_TOKEN_TYPES == 4, "a type fits into its bits");
+static_assert(DS_TOKEN_TYPES - 1 == DS_WORD_TYPE_MAX, "a type fits into its bits");
 static_assert(DS_DIRECTORY_BYTES - DS_DIRECTORY_WORDS == sizeof(u64) << DS_TOKEN_INDEX_BITS,
 	      "a program maps the words of all indices");
 
@@ -34,12 +34,12 @@ static inline u32 ds_word_slot(u64 word)
 
 static inline enum ds_token_state ds_word_state(u64 word)
 {
-	return (enum ds_token_state)(word >> DS_WORD_STATE_OFF & 7);
+	return (enum ds_token_state)(word >> DS_WORD_STATE_OFF & DS_WORD_STATE_MAX);
 }
 
 static inline u32 ds_word_type(u64 word)
 {
-	return (u32)(word >> DS_WORD_TYPE_OFF & (DS_TOKEN_TYPES - 1));
+	return (u32)(word >> DS_WORD_TYPE_OFF & DS_WORD_TYPE_MAX);
 }
 
 static inline u32 ds_word_gen(u64 word)
@@ -101,7 +101,7 @@ static inline u32 ds_word_tier_slot(u64 word)
 /* The same token elsewhere: the next version, in which all else is kept. */
 static inline u64 ds_word_move(u64 word, enum ds_token_state state, u32 slot)
 {
-	word &= ~(DS_WORD_SLOT_MAX << DS_WORD_SLOT_OFF | 7ull << DS_WORD_STATE_OFF);
+	word &= ~(DS_WORD_SLOT_MAX << DS_WORD_SLOT_OFF | DS_WORD_STATE_MAX << DS_WORD_STATE_OFF);
 	return (word | (u64)state << DS_WORD_STATE_OFF | (u64)slot << DS_WORD_SLOT_OFF) +
 	       DS_WORD_VERSION;	/* the carry falls off the end */
 }
