@@ -12,29 +12,35 @@
 extern struct ds_fetch ds_token_fetch;
 extern struct ds_whole ds_token_whole;
 
-/*
- * Before the first token is made, and after the last one has ended. Context: process.
- * ds_token_fetch_init() returns 0 or -ENOMEM.
- */
+/* Before the first token is made. Context: process. Return: 0 or -ENOMEM. */
 int ds_token_fetch_init(struct ds_cache *cache);
+
+/* After the last token has ended. Context: process. */
 void ds_token_fetch_exit(void);
 
 /* A token was used that is not in L1. Context: not an interrupt. */
 void ds_token_missed(u32 token);
 
 /*
- * Ask the host for a token of @dev: urgently, and have @w told. The second one waits for a
- * copy of it; the third asks that a wide one is kept. Context: bottom halves are off;
- * process, may sleep; not an interrupt.
- *
- * Return: as ds_fetch_whole(); the second one as @w is told, or -EINTR when it is killed.
+ * Ask the host for a token of @dev: urgently, and have @w told. Context: bottom halves are off.
+ * Return: as ds_fetch_whole().
  */
 int ds_token_ask(const struct ds_token_device *dev, u32 token, struct ds_expand_waiter *w);
+
+/*
+ * Ask the host likewise, and wait for a copy of the token. Context: process, may sleep.
+ * Return: 0 or an error, as who waits is told; as ds_fetch_whole() if nobody had to wait; -EINTR
+ * when it is killed.
+ */
 int ds_token_ask_wait(const struct ds_token_device *dev, u32 token, struct ds_token_desc *d);
+
+/* Ask the host that what a wide token of @dev says is kept. Context: not an interrupt. */
 void ds_token_ask_whole(const struct ds_token_device *dev, u32 token);
 
-/* A token was revoked; and nobody uses it any more. Context: process. */
+/* A token was revoked: nobody waits for it any more. Context: process. */
 void ds_token_unfetch(u32 token);
+
+/* Nobody uses a token that was revoked any more: nothing of it is kept. Context: process. */
 void ds_token_drop_whole(u32 token);
 
 /*

@@ -44,14 +44,16 @@ void ds_token_qp_init(struct ds_token_qp *q, const struct ds_token_device *dev);
 void ds_token_qp_end(struct ds_token_qp *q);
 
 /*
- * May requests be posted, by what the token says? Look it up and count that. Return: 0, or
- * -ENOTCONN: it has ended, or the queue pair is in error.
- *
- * The queue pair has another state, or has posted @count requests more. Context of all three:
- * not an interrupt; bottom halves are off, under a lock of the caller.
+ * May requests be posted, by what the token says? Look it up and count that. Context: not an
+ * interrupt; bottom halves are off, under a lock of the caller. Return: 0, or -ENOTCONN: it has
+ * ended, or the queue pair is in error.
  */
 int ds_token_qp_check(struct ds_token_qp *q);
+
+/* The queue pair has another state. Context: as ds_token_qp_check(). */
 void ds_token_qp_state(struct ds_token_qp *q, enum ib_qp_state state);
+
+/* It has posted @count requests more. Context: as ds_token_qp_check(). */
 void ds_token_qp_posted(struct ds_token_qp *q, u32 count);
 
 #endif
