@@ -208,7 +208,8 @@ enum ds_cmd {
  * @DS_A_IB_ACCESS: u32, IB_ACCESS_* of a memory region or of the peer of a queue pair
  * @DS_A_ENTRIES: u32, of a CQ
  * @DS_A_VECTOR: u32, its completion vector
- * @DS_A_QP_TYPE: u32, enum ib_qp_type: 1 GSI, 2 RC, 4 UD
+ * @DS_A_QP_TYPE: u32, as RDMA_NLDEV_ATTR_RES_TYPE: 1 GSI, 2 RC, 4 UD, and others of imported
+ *	queue pairs
  * @DS_A_SCQ: u32, handle of the token of the CQ of sends, if it is known
  * @DS_A_RCQ: u32, likewise of receives
  * @DS_A_POSTED: u32, work requests posted to a queue pair, modulo 2^16

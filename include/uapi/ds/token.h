@@ -72,8 +72,9 @@ enum ds_token_op {
  * @lkey: of an MR: local key
  * @rkey: of an MR: remote key
  * @entries: of a CQ
- * @qp_type: of a QP: enum ib_qp_type
- * @state: of a QP: enum ib_qp_state
+ * @qp_type: of a QP: as RDMA_NLDEV_ATTR_RES_TYPE: 1 GSI, 2 RC, 3 UC, 4 UD, and others
+ * @state: of a QP: as RDMA_NLDEV_ATTR_RES_STATE: 0 RESET, 1 INIT, 2 RTR, 3 RTS, 4 SQD, 5 SQE,
+ *	6 the error state
  *
  * What the type does not have is 0, and @pd of a PD or a CQ DS_TOKEN_NO_PD.
  */
