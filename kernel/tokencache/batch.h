@@ -118,7 +118,7 @@ struct ds_batch_ops {
  * @installed: tokens, from DMA or from staging
  * @stale: tokens that ended, or whose word had changed, before they were installed
  * @declined: tokens that install() did not take for another reason
- * @cut: tokens that waited when the device went away
+ * @cut: tokens that waited when it was shut
  * @used: neighbours that were missed, and found in staging
  * @unused: neighbours that left staging, or never came there, without being missed
  */
@@ -272,7 +272,7 @@ u64 ds_batch_due(struct ds_batch *b, u64 now);
 u32 ds_batch_flush(struct ds_batch *b, u64 now);
 
 /**
- * ds_batch_shut - the device goes away: let nobody wait
+ * ds_batch_shut - its owner ends: let nobody wait
  * @b: batch
  *
  * All that wait are told -ENODEV, but those whose DMA is under way, which are told how it

@@ -95,7 +95,8 @@ struct ds_expand_req {
 /**
  * struct ds_expand_waiter - one who waits
  * @base: @base.done() is called with 0; with -ETIMEDOUT; with -ESTALE or -ENODEV if the
- *	token or the device has ended; or with the error of produce() or stage()
+ *	token or the requester has ended, or with -ENODEV when the mailbox is shut; or with the
+ *	error of produce() or stage()
  * @buffer: where the descriptor is copied to before that; NULL: it is staged into L2
  * @deadline: private, as all below
  * @slot: of the mailbox
@@ -355,7 +356,7 @@ bool ds_expand_complete(struct ds_expand *box, const struct ds_expand_job *job, 
 u32 ds_expand_serve(struct ds_expand *box, u32 budget);
 
 /**
- * ds_expand_shut - the device goes away: let nobody wait
+ * ds_expand_shut - its owner ends: let nobody wait
  * @box: mailbox
  *
  * All are told -ENODEV. Nothing is asked or taken any more; a host that has taken a request

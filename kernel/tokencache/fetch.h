@@ -129,7 +129,7 @@ u32 ds_fetch_to_stage(const struct ds_cache *c, u32 token, u32 *tokens, u32 most
 /** ds_fetch_revoked - a token was revoked: nobody waits for it any more */
 void ds_fetch_revoked(struct ds_fetch *f, u32 token);
 
-/** ds_fetch_shut - the device goes away: all who wait are told -ENODEV */
+/** ds_fetch_shut - its owner ends: all who wait are told -ENODEV */
 void ds_fetch_shut(struct ds_fetch *f);
 
 #endif /* DS_TOKENCACHE_FETCH_H */

@@ -89,7 +89,6 @@ static u32 get_access(u64 word, struct field f)
 	return (packed & ACCESS_LOW) | (packed & ACCESS_PACKED ? ACCESS_RELAXED : 0);
 }
 
-/* QP types are 0 to 9, and from 0xff on the drivers' own: these are wide. */
 static bool put_mr(const struct ds_token_desc *d, struct ds_token_pack *p)
 {
 	u64 size = 1ull << d->mr.page_shift;
@@ -135,6 +134,7 @@ static void put_qp_hot(const struct ds_token_desc *d, struct ds_token_pack *p)
 	put(&p->hot, hot_posted, d->qp.posted);
 }
 
+/* QP types are 0 to 9, and from 0xff on the drivers' own: these are wide. */
 static bool put_qp(const struct ds_token_desc *d, struct ds_token_pack *p)
 {
 	put_qp_hot(d, p);

@@ -174,7 +174,7 @@ bool ds_shadow_agrees(const struct ds_shadow *s, enum ds_rule in_use, enum ds_ru
 /* LIRS does not keep so many of DS_SHADOW_SHARE_ONE, at most DS_SHADOW_SHARE_MAX. */
 void ds_shadow_set_guests(struct ds_shadow *s, u32 share);
 
-/* Bytes of @memory for miniatures of this size. */
+/* Bytes that miniatures of this size take. */
 u64 ds_shadow_bytes(u32 size);
 
 #endif /* DS_TOKENCACHE_SHADOW_H */

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
 /*
- * DS: whole descriptions that a device keeps.
+ * DS: whole descriptions of wide tokens, kept.
  *
  * A buffer is free, asked for, kept, or asked for by a token that has ended meanwhile: then
- * it is free when the mailbox has told it so, for until then a host may write to it.
+ * it is free when the mailbox has told it so, for until then the host may write to it.
  */
 #include "whole.h"
 #include "table.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Prefetched batch from several threads: misses, cancels, two who flush, tokens that change, and
- * a device that goes away. A waiter is on the stack of who waits, so one that is told twice, or
+ * an owner who shuts it. A waiter is on the stack of who waits, so one that is told twice, or
  * after it has left, is a race that the thread sanitizer sees.
  */
 #include <sched.h>

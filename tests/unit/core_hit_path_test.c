@@ -153,7 +153,7 @@ static void without_a_hint(void **state)
 	finish();
 }
 
-/* What it says is at home, and then in a buffer of the device. */
+/* What it says is at home, and then in a buffer, too. */
 static void a_wide_token(void **state)
 {
 	struct ds_token_desc d = { .type = DS_TOKEN_QP, .qp.pd = 1 << 21 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Whole descriptions that a device keeps: what is read is what the token says, from a copy
+ * Whole descriptions of wide tokens, kept: what is read is what the token says, from a copy
  * or from home, and a token that has ended leaves none behind.
  */
 #include "core_test.h"
