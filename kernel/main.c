@@ -187,10 +187,10 @@ static int ds_param_set_node(const char *text, const struct kernel_param *kp)
 {
 	int value;
 
-	if (!text || kstrtoint(text, 0, &value) || value < DS_L2_NODE_ANY ||
+	if (!text || kstrtoint(text, 0, &value) || value < DS_L2_NODE_BEST ||
 	    value >= MAX_NUMNODES) {
 		pr_err("parameter %s must be a number from %d to %d, not \"%s\"\n",
-		       kp->name, DS_L2_NODE_ANY, MAX_NUMNODES - 1, text ?: "");
+		       kp->name, DS_L2_NODE_BEST, MAX_NUMNODES - 1, text ?: "");
 		return -EINVAL;
 	}
 	*(int *)kp->arg = value;
@@ -202,7 +202,7 @@ static const struct kernel_param_ops ds_param_node_ops = {
 	.get = param_get_int,
 };
 
-int ds_token_l2_node = DS_L2_NODE_ANY;
+int ds_token_l2_node = DS_L2_NODE_BEST;
 module_param_cb(token_l2_node, &ds_param_node_ops, &ds_token_l2_node, 0444);
 __MODULE_PARM_TYPE(token_l2_node, "int");
 MODULE_PARM_DESC(token_l2_node,

@@ -18,7 +18,7 @@ extern unsigned int ds_token_cache;	/* may change; 0: operations pass the token 
 extern unsigned int ds_token_l1;	/* tokens in L1 of the token cache */
 extern unsigned int ds_token_policy;	/* enum ds_policy_mode: who is in it */
 extern unsigned int ds_token_l2;	/* its L2, MiB; 0: none */
-extern int ds_token_l2_node;		/* NUMA node of L2, or DS_L2_NODE_ANY */
+extern int ds_token_l2_node;		/* NUMA node of L2, or DS_L2_NODE_BEST */
 extern unsigned int ds_max_attaches;	/* segments that one peer may attach */
 
 const char *ds_token_policy_name(void);

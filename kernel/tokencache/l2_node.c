@@ -30,7 +30,7 @@ int ds_l2_node_choose(const unsigned long *memory, const unsigned long *processo
 		      int wanted, u32 local, struct ds_l2_node *out)
 {
 	*out = (struct ds_l2_node){ .node = local, .why = "" };
-	if (wanted == DS_L2_NODE_ANY) {
+	if (wanted == DS_L2_NODE_BEST) {
 		switch (cxl_nodes(memory, processors, count, &out->node)) {
 		case 0:
 			out->why = " (no CXL memory node)";

@@ -10,7 +10,7 @@
 
 #include "../shim.h"
 
-#define DS_L2_NODE_ANY	(-1)
+#define DS_L2_NODE_BEST	(-1)
 
 /**
  * struct ds_l2_node - a choice
@@ -30,7 +30,7 @@ struct ds_l2_node {
  * @memory: bitmap of the nodes whose memory may be had
  * @processors: bitmap of the nodes with processors
  * @count: nodes, at least 1
- * @wanted: a node, or DS_L2_NODE_ANY: the one without processors if there is exactly one,
+ * @wanted: a node, or DS_L2_NODE_BEST: the one without processors if there is exactly one,
  *	else @local
  * @local: node of who asks, below @count
  * @out: result

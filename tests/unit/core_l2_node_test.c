@@ -63,7 +63,7 @@ static void without_cxl_memory_the_local_node_is_taken(void **state)
 {
 	(void)state;
 	set(memory, NODES);	/* behind the last one */
-	assert_int_equal(choose(DS_L2_NODE_ANY), 0);
+	assert_int_equal(choose(DS_L2_NODE_BEST), 0);
 	assert_chosen(1, "DRAM", " (no CXL memory node)");
 }
 
@@ -75,7 +75,7 @@ static void the_only_node_without_processors_is_taken(void **state)
 	for (i = 0; i < ARRAY_SIZE(where); i++) {
 		begin(state);
 		set(memory, where[i]);
-		assert_int_equal(choose(DS_L2_NODE_ANY), 0);
+		assert_int_equal(choose(DS_L2_NODE_BEST), 0);
 		assert_chosen(where[i], "CXL memory", "");
 	}
 }
@@ -85,7 +85,7 @@ static void of_several_none_is_taken(void **state)
 	(void)state;
 	set(memory, 2);
 	set(memory, 65);
-	assert_int_equal(choose(DS_L2_NODE_ANY), 0);
+	assert_int_equal(choose(DS_L2_NODE_BEST), 0);
 	assert_chosen(1, "DRAM", " (several CXL memory nodes, none is named)");
 }
 
