@@ -19,8 +19,6 @@
 #include "token_fetch.h"
 #include "token_load.h"
 
-#define DS_TOKEN_TICK		(HZ / 10)
-#define DS_TOKEN_MOVES		64	/* of a tick */
 #define DS_TOKEN_REQUESTS	64	/* to the mailbox, that are served at once */
 
 /*
@@ -83,11 +81,11 @@ static void ds_token_tick(struct work_struct *work)
 	u64 aged_at = ds_policy_aged_at(&cache->policy);
 
 	local_bh_disable();
-	ds_cache_tick(cache, ktime_get_ns(), uses, &load, DS_TOKEN_MOVES);
+	ds_cache_tick(cache, ktime_get_ns(), uses, &load, DS_TICK_STEPS);
 	local_bh_enable();
 	if (ds_policy_aged_at(&cache->policy) != aged_at)
 		ds_token_load_restart();
-	queue_delayed_work(ds_token_wq, &ds_token_tick_work, DS_TOKEN_TICK);
+	queue_delayed_work(ds_token_wq, &ds_token_tick_work, nsecs_to_jiffies(DS_TICK_NS));
 }
 
 /* A device may ask for what is its own. */
@@ -124,7 +122,7 @@ int ds_token_fetch_init(struct ds_cache *cache)
 	ds_token_fetch.moved = ds_token_fetched;
 	ds_token_fetch.pause = ds_token_pause;
 	ds_whole_init(&ds_token_whole, &ds_token_fetch);
-	queue_delayed_work(ds_token_wq, &ds_token_tick_work, DS_TOKEN_TICK);
+	queue_delayed_work(ds_token_wq, &ds_token_tick_work, nsecs_to_jiffies(DS_TICK_NS));
 	return 0;
 }
 

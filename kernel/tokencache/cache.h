@@ -19,6 +19,7 @@
 #include "move.h"
 #include "policy.h"
 #include "share.h"
+#include "tick.h"
 
 #define DS_CACHE_MOVES	3	/* of a miss */
 
@@ -195,8 +196,8 @@ int ds_cache_stage(struct ds_cache *c, u32 token);
  * @now: in ns, monotonic
  * @uses: of tokens, in all, and
  * @load: of what, as ds_policy_tick()
- * @budget: how often to look at 64 slots of L1 and at 64 of L2, of each of which at most one
- *	is left, and at each domain's share, likewise; 0: nothing happens
+ * @budget: how often to look at DS_TICK_LOOK slots of L1 and at as many of L2, of each of which
+ *	at most one is left, and at each domain's share, likewise; 0: nothing happens
  *
  * Takes the lock, again each of these times. Lets counts age. Sends to L2 whom the modes of
  * document 001 call idle in L1 and who is too many for his domain's share, and home who was

@@ -3,6 +3,7 @@
  * DS: L2 of the token cache.
  */
 #include "l2.h"
+#include "tick.h"
 
 #define BUCKETS_PER_PAGE	16u	/* and no fewer */
 #define CHAIN_LOOK		8u	/* pages of a chain, for one of a bucket */
@@ -10,7 +11,6 @@
 #define ROOMY			(DS_L2_MIXED_SLOTS * 3 / 4)	/* room for anybody */
 #define VICTIM_LOOK		64u	/* slots */
 #define VICTIM_CHOICE		16u	/* of them, that are somebody's and not kept */
-#define IDLE_LOOK		64u
 
 /* ---- chains of pages ---- */
 
@@ -321,7 +321,7 @@ static void idle_next(struct ds_l2 *l2, const struct ds_l2_page *page, u32 i)
 
 u32 ds_l2_idle(struct ds_l2 *l2, u64 now, u64 idle)
 {
-	u32 left = IDLE_LOOK, i, end, slot;
+	u32 left = DS_TICK_LOOK, i, end, slot;
 	struct ds_l2_page *page;
 
 	while (left) {

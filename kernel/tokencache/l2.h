@@ -201,8 +201,8 @@ bool ds_l2_is_kept(const struct ds_l2 *l2, u32 slot);
  * @now: in ns, monotonic
  * @idle: how long, in ns
  *
- * Looks at 64 slots, where it stopped the last time. It sees who was not used between two of
- * its rounds, which are @idle or more apart.
+ * Looks at DS_TICK_LOOK slots, where it stopped the last time. It sees who was not used between
+ * two of its rounds, which are @idle or more apart.
  *
  * Return: a slot that is somebody's and not kept, or DS_L2_NONE.
  */

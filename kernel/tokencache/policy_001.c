@@ -4,10 +4,10 @@
  */
 #include "policy.h"
 #include "policy_adapt.h"
+#include "tick.h"
 
 #define DS_POLICY_CANDIDATES	16
 #define DS_POLICY_WORDS		64	/* halved in a call */
-#define DS_POLICY_LOOK_IDLE	64u	/* slots, in a call */
 #define DS_POLICY_TIME		(DS_SLOT_SAMPLED - 1)	/* of last use */
 
 void ds_policy_001_normal(struct ds_policy_params *params, u32 capacity, bool adaptive)
@@ -318,7 +318,7 @@ static u64 ds_policy_idle_ns(const struct ds_policy *p, u32 slot)
 u32 ds_policy_idle(struct ds_policy *p)
 {
 	struct ds_policy_001 *b = p->base;
-	u32 looks = b ? min(p->fresh, DS_POLICY_LOOK_IDLE) : 0, looked, slot;
+	u32 looks = b ? min(p->fresh, DS_TICK_LOOK) : 0, looked, slot;
 
 	for (looked = 0; looked < looks; looked++) {
 		slot = b->idle_at;

@@ -181,8 +181,8 @@ bool ds_policy_tick(struct ds_policy *p, u64 now_ns, u64 uses, const struct ds_p
  * ds_policy_idle - is there someone to be demoted?
  * @p: as above
  *
- * Looks at 64 slots, where it stopped the last time. The count of the one that is found is
- * halved, so that it does not come back at once.
+ * Looks at DS_TICK_LOOK slots, where it stopped the last time. The count of the one that is
+ * found is halved, so that it does not come back at once.
  *
  * Return: a slot that was idle for too long and is not pinned, or DS_POLICY_NONE
  */

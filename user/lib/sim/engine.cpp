@@ -11,10 +11,8 @@ namespace ds::sim {
 namespace {
 
 constexpr uint64_t write_stream = 1;
-// Ticks come as in the module, and with uses: traces are shorter than the module's times.
+// Ticks come as in the module (DS_TICK_NS), and with uses: traces are shorter than its times.
 constexpr uint64_t tick_uses = 64;
-constexpr uint64_t tick_ns = 100'000'000;
-constexpr uint32_t tick_steps = 64;
 constexpr size_t ahead = 4;  // requests, in which memory has time to answer
 
 ds_policy_mode mode_of(const std::string &policy) {
@@ -161,11 +159,11 @@ void Engine::begin_objects() {
     bool write = options_.writes ? random_.below(100, write_stream, place) < *options_.writes
                                  : request.op == Operation::write;
     // The policy says of a use that it was at the last tick.
-    bool after_quiet = tick_timer_.at - now > tick_ns;
+    bool after_quiet = tick_timer_.at - now > DS_TICK_NS;
     if (result_.accesses++ % tick_uses == 0 || after_quiet)
         tick(now);
     if (after_quiet)
-        tick_after(tick_ns, now);
+        tick_after(DS_TICK_NS, now);
     if (cache_->policy.base)
         ds_policy_adapt_clock(&cache_->policy, static_cast<uint32_t>(result_.accesses));
     access({now, request.id, write}, now);
@@ -333,11 +331,10 @@ std::optional<std::pair<uint64_t, uint64_t>> Engine::idle_times() const {
 
 // Steps in which one looks at all slots whose tokens could leave.
 uint64_t Engine::idle_round() const {
-    constexpr uint64_t looks = 64;  // of a step
     uint64_t l1 = has_idlers(1) ? cache_->policy.fresh : 0;
     uint64_t l2 = has_idlers(2) ? uint64_t(options_.l2) * DS_L2_PAGE_SLOTS : 0;
 
-    return std::max(l1, l2) / looks + 1;
+    return std::max(l1, l2) / DS_TICK_LOOK + 1;
 }
 
 // Until the next tick while nobody leaves. Of one who was idle in L1 two ticks have to tell before
@@ -348,7 +345,7 @@ uint64_t Engine::tick_pause() const {
     if (has_idlers(1))
         pause = std::min<uint64_t>(
             pause, (DS_POLICY_WRAP_NS - cache_->policy.base->params.demote_from_l1_idle_ns) / 4);
-    return std::max(tick_ns, pause);
+    return std::max<uint64_t>(DS_TICK_NS, pause);
 }
 
 // Also when nothing is used: then, if nobody leaves, as rarely as the time tells after which one is
@@ -356,12 +353,12 @@ uint64_t Engine::tick_pause() const {
 // or left. Whoever stays while it is quiet for twice the longest time, and twice as long as it
 // takes to look at all slots, stays until there is a use again.
 void Engine::tick_by_time(uint64_t now) {
-    uint64_t steps = (now - tick_timer_.set_at) * tick_steps / tick_ns, moved = 0;
+    uint64_t steps = (now - tick_timer_.set_at) * DS_TICK_STEPS / DS_TICK_NS, moved = 0;
 
     if (ended_ || now != tick_timer_.at)
         return;
     for (uint64_t step = 0; idle_times(); step++) {
-        if (step >= tick_steps && (moved || step >= std::min(idle_round(), steps)))
+        if (step >= DS_TICK_STEPS && (moved || step >= std::min(idle_round(), steps)))
             break;
         moved += tick(now);
     }
@@ -370,9 +367,9 @@ void Engine::tick_by_time(uint64_t now) {
     tick_timer_.accesses = result_.accesses;
     tick_timer_.at = UINT64_MAX;
     if (auto times = idle_times()) {
-        uint64_t enough = 2 * (times->second + (idle_round() / tick_steps + 1) * tick_ns);
+        uint64_t enough = 2 * (times->second + (idle_round() / DS_TICK_STEPS + 1) * DS_TICK_NS);
         if (now - tick_timer_.quiet_since < enough)
-            tick_after(moved ? tick_ns : tick_pause(), now);
+            tick_after(moved ? DS_TICK_NS : tick_pause(), now);
     }
 }
 
