@@ -4,7 +4,6 @@
 // leave is copied away, then the token itself is copied.
 #include <algorithm>
 #include <cerrno>
-#include <functional>
 #include <span>
 #include <utility>
 

@@ -20,7 +20,7 @@ public:
 
     static Latency constant(uint64_t ns) { return Latency(ns, nullptr); }
 
-    /// -EINVAL unless 1 <= @p median_ns <= @p p99_ns <= most_ns, and the P99 at most most_spread
+    /// EINVAL unless 1 <= @p median_ns <= @p p99_ns <= most_ns, and the P99 at most most_spread
     /// medians: beyond it, the mean is a matter of events too rare for a simulation to meet.
     static Result<Latency> lognormal(uint64_t median_ns, uint64_t p99_ns);
 

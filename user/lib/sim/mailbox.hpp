@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <deque>
-#include <span>
 #include <vector>
 
 #include "sim/core.hpp"

@@ -26,7 +26,7 @@ struct NicCurve {
 };
 
 /// Lines `qps,mpps`, in any order, with or without a line of names first; blank ones are skipped.
-/// -EINVAL with the number of the line for one that is not two numbers, for 0 or more than most_qps
+/// EINVAL with the number of the line for one that is not two numbers, for 0 or more than most_qps
 /// QPs, for a rate that is not above 0, for the same QPs twice; and if there are fewer points than
 /// parameters.
 Result<NicCurve> parse_nic_curve(std::string_view csv);

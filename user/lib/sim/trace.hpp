@@ -3,10 +3,8 @@
 // object is a dense number, so that a simulation needs arrays only.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>

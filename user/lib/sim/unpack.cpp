@@ -182,9 +182,9 @@ class Zstd : public Unpacker {
 public:
     Zstd(std::unique_ptr<Stream> packed, const std::string &path)
         : Unpacker(std::move(packed), path), z_(ZSTD_createDStream(), ZSTD_freeDStream) {
-        if (!z_)
+        if (!z_ ||
+            ZSTD_isError(ZSTD_DCtx_setParameter(z_.get(), ZSTD_d_windowLogMax, most_window_log)))
             throw std::bad_alloc();
-        ZSTD_DCtx_setParameter(z_.get(), ZSTD_d_windowLogMax, most_window_log);
     }
 
 protected:
