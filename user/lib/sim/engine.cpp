@@ -21,25 +21,37 @@ ds_policy_mode mode_of(const std::string &policy) {
                                       : DS_POLICY_DEFAULT;
 }
 
-Failure refused(int rc, const std::string &what) {
-    if (rc == -ENOMEM)
-        throw std::bad_alloc();
-    return Failure(Error::from(-rc, what));
-}
-
 void set_parameters(ds_policy *policy, const RunOptions &options) {
     if (!policy->base)
         return;
     ds_policy_params params = policy->base->params;
     for (uint32_t which = 0; which < DS_TUNE_PARAMS; which++)
-        if (auto found = options.parameters.find(ds_tune_params[which].name);
-            found != options.parameters.end())
-            ds_tune_put(&params, which, found->second);
-    if (int rc = ds_policy_set_params(policy, &params); rc)
-        throw refused(rc, "the policy's parameters");
+        if (auto value = given(options, ds_tune_params[which]))
+            ds_tune_put(&params, which, *value);
+    or_refuse(ds_policy_set_params(policy, &params), "the policy's parameters");
 }
 
 }  // namespace
+
+void refuse(int rc, const char *what) {
+    if (rc == -ENOMEM)
+        throw std::bad_alloc();
+    throw Failure(Error::from(-rc, what));
+}
+
+std::optional<u64> given(const RunOptions &options, const ds_param &param) {
+    auto found = options.parameters.find(std::string_view(param.name));
+
+    return found == options.parameters.end() ? std::nullopt : std::optional<u64>(found->second);
+}
+
+std::vector<u64> values_of(const RunOptions &options, std::span<const ds_param> table) {
+    std::vector<u64> values;
+
+    for (const ds_param &param : table)
+        values.push_back(given(options, param).value_or(param.normal));
+    return values;
+}
 
 Cache::Cache(Engine &owner, uint32_t objects, const RunOptions &options) : held_{{}, &owner} {
     const uint64_t most = RunOptions::object_limit().most;
@@ -48,10 +60,9 @@ Cache::Cache(Engine &owner, uint32_t objects, const RunOptions &options) : held_
         throw Failure(
             {EBADMSG, "The token cache has no indices for " + std::to_string(objects) + " objects.",
              "Use a trace of at most " + std::to_string(most) + " objects.", false});
-    if (int rc = ds_cache_init(&held_.cache, std::max(1u, objects), options.l1,
-                               mode_of(options.policy), options.l2, DS_L2_ANYWHERE);
-        rc)
-        throw refused(rc, "a token cache");
+    or_refuse(ds_cache_init(&held_.cache, std::max(1u, objects), options.l1,
+                            mode_of(options.policy), options.l2, DS_L2_ANYWHERE),
+              "a token cache");
 }
 
 // Tokens of objects that live on are not leaked: they are part of the table.
@@ -233,7 +244,7 @@ RunResult Engine::run(std::atomic<uint64_t> *progress) {
 }
 
 void Engine::refuse_token(int rc) {
-    throw refused(rc, "a token that lives");
+    refuse(rc, "a token that lives");
 }
 
 unsigned Engine::tier_of(uint32_t token) {
@@ -274,8 +285,7 @@ uint32_t Engine::make_token(uint32_t object) {
     }();
     uint32_t &token = tokens_[object];
 
-    if (int rc = ds_token_create(&cache_->table, &desc, &token); rc)
-        throw refused(rc, "a token for another object");
+    or_refuse(ds_token_create(&cache_->table, &desc, &token), "a token for another object");
     uint32_t index = ds_token_index(token);
     if (index >= objects_.size()) {
         objects_.resize(index + DS_TOKEN_PAGE);

@@ -21,6 +21,18 @@ namespace ds::sim {
 
 class Engine;
 
+/// What the core says when it refuses to make @p what: throws std::bad_alloc, or Failure.
+[[noreturn]] void refuse(int rc, const char *what);
+inline void or_refuse(int rc, const char *what) {
+    if (rc)
+        refuse(rc, what);
+}
+
+/// The value that a parameter was given, or none.
+std::optional<u64> given(const RunOptions &options, const ds_param &param);
+/// Those of all of a table, or what they are if nobody says another one.
+std::vector<u64> values_of(const RunOptions &options, std::span<const ds_param> table);
+
 /// ds_cache, whole from beginning to end of an object.
 class Cache {
 public:

@@ -3,7 +3,6 @@
 // under way from the moment of the flush, and what it brings is installed and served when it ends.
 #include <algorithm>
 #include <cerrno>
-#include <new>
 #include <ranges>
 #include <utility>
 #include <vector>
@@ -31,17 +30,8 @@ Batch &Batch::of(ds_batch *batch) {
 }
 
 Batch::Batch(Engine &engine, const RunOptions &options) : held_{{}, this}, engine_(engine) {
-    u64 params[DS_BATCH_PARAMS];
-
-    for (uint32_t i = 0; i < DS_BATCH_PARAMS; i++) {
-        auto given = options.parameters.find(std::string_view(ds_batch_params[i].name));
-        params[i] = given == options.parameters.end() ? ds_batch_params[i].normal : given->second;
-    }
-    int rc = ds_batch_init(&held_.batch, &ops, params);
-    if (rc == -ENOMEM)
-        throw std::bad_alloc();
-    if (rc)
-        throw Failure(Error::from(-rc, "a batch"));
+    or_refuse(ds_batch_init(&held_.batch, &ops, values_of(options, ds_batch_params).data()),
+              "a batch");
 }
 
 bool Batch::add(const Ask &ask, uint32_t token, uint64_t now) {

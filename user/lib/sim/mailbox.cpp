@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <new>
-#include <string_view>
 #include <utility>
 
 #include "sim/engine.hpp"
@@ -31,17 +29,8 @@ Mailbox &Mailbox::of(ds_expand *box) {
 
 Mailbox::Mailbox(Engine &engine, const RunOptions &options)
     : held_{{}, this}, engine_(engine), handlers_(*options.handlers) {
-    u64 params[DS_EXPAND_PARAMS];
-
-    for (uint32_t i = 0; i < DS_EXPAND_PARAMS; i++) {
-        auto given = options.parameters.find(std::string_view(ds_expand_params[i].name));
-        params[i] = given == options.parameters.end() ? ds_expand_params[i].normal : given->second;
-    }
-    int rc = ds_expand_init(&held_.box, &ops, params);
-    if (rc == -ENOMEM)
-        throw std::bad_alloc();
-    if (rc)
-        throw Failure(Error::from(-rc, "a mailbox"));
+    or_refuse(ds_expand_init(&held_.box, &ops, values_of(options, ds_expand_params).data()),
+              "a mailbox");
 }
 
 // ---- the requester ----
