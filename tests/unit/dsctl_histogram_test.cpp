@@ -112,28 +112,6 @@ void quantiles_against_exact(void **) {
     }
 }
 
-void merge_is_as_one(void **) {
-    std::vector<uint64_t> all;
-    Histogram sum, one;
-
-    for (uint64_t thread = 1; thread <= 8; thread++) {
-        Histogram part;
-        for (uint64_t value : latencies(thread, 1000 * thread)) {
-            part.record(value);
-            one.record(value);
-            all.push_back(value);
-        }
-        sum.merge(part);
-    }
-    sum.merge(Histogram());
-    assert_int_equal(sum.count(), all.size());
-    assert_int_equal(sum.min(), one.min());
-    assert_int_equal(sum.max(), one.max());
-    check_quantiles(sum, all);
-    for (double q : {0.01, 0.5, 0.99})
-        assert_int_equal(sum.quantile(q), one.quantile(q));
-}
-
 }  // namespace
 
 int main() {
@@ -143,7 +121,6 @@ int main() {
         cmocka_unit_test(extremes),
         cmocka_unit_test(small_values_are_exact),
         cmocka_unit_test(quantiles_against_exact),
-        cmocka_unit_test(merge_is_as_one),
     };
 
     return cmocka_run_group_tests_name("dsctl_histogram", tests, nullptr, nullptr);

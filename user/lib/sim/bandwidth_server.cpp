@@ -11,15 +11,4 @@ void BandwidthServer::set_bytes(uint64_t bytes) {
         static_cast<uint64_t>(std::llround(static_cast<double>(bytes) * ps_per_byte_));
 }
 
-double BandwidthServer::utilisation(uint64_t now) {
-    uint64_t busy = busy_before(now * ps);
-    uint64_t window = now * ps - window_start_ps_;
-    double share =
-        window ? static_cast<double>(busy - window_busy_ps_) / static_cast<double>(window) : 0;
-
-    window_start_ps_ = now * ps;
-    window_busy_ps_ = busy;
-    return share;
-}
-
 }  // namespace ds::sim

@@ -22,7 +22,6 @@ public:
         if (bytes != last_bytes_)
             set_bytes(bytes);
         busy_until_ps_ = std::max(now * ps, busy_until_ps_) + last_service_ps_;
-        busy_ps_ += last_service_ps_;
         return (busy_until_ps_ + ps - 1) / ps;
     }
 
@@ -31,26 +30,15 @@ public:
         return busy_until_ps_ > now * ps ? busy_until_ps_ / ps - now : 0;
     }
 
-    /// The share (0 to 1) of the time since the last call, or since 0, that it was busy.
-    double utilisation(uint64_t now);
-
 private:
     static constexpr uint64_t ps = 1000;  // in a ns
 
     void set_bytes(uint64_t bytes);
 
-    /// Busy time up to @p now_ps: behind the last transfer asked for there is no gap.
-    uint64_t busy_before(uint64_t now_ps) const {
-        return busy_ps_ - (busy_until_ps_ > now_ps ? busy_until_ps_ - now_ps : 0);
-    }
-
     double ps_per_byte_;
     uint64_t last_bytes_ = 0;  // most transfers are as long as the one before
     uint64_t last_service_ps_ = 0;
     uint64_t busy_until_ps_ = 0;
-    uint64_t busy_ps_ = 0;  // of all transfers
-    uint64_t window_start_ps_ = 0;
-    uint64_t window_busy_ps_ = 0;  // before the window
 };
 
 }  // namespace ds::sim

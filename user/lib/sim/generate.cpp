@@ -12,9 +12,9 @@ namespace ds::sim {
 namespace {
 
 /// The distributions of the standard library differ between libraries; the engine does not.
-class Random {
+class Draws {
 public:
-    explicit Random(uint64_t seed) : engine_(seed) {}
+    explicit Draws(uint64_t seed) : engine_(seed) {}
 
     uint32_t below(uint32_t bound) {
         return static_cast<uint32_t>((engine_() >> 32) * uint64_t(bound) >> 32);
@@ -38,8 +38,8 @@ public:
             sums_[n] = sum += std::pow(n + 1, -alpha);
     }
 
-    uint32_t operator()(Random &random) const {
-        auto at = std::upper_bound(sums_.begin(), sums_.end(), random.share() * sums_.back());
+    uint32_t operator()(Draws &draws) const {
+        auto at = std::upper_bound(sums_.begin(), sums_.end(), draws.share() * sums_.back());
         return static_cast<uint32_t>(std::min(at, sums_.end() - 1) - sums_.begin());
     }
 
@@ -51,7 +51,7 @@ class Generator {
 public:
     Generator(const Recipe &recipe, std::atomic<uint64_t> *progress)
         : recipe_(recipe),
-          random_(recipe.seed),
+          draws_(recipe.seed),
           builder_("generated", {.memory = recipe.memory - table_bytes(recipe)},
                    "Choose fewer requests"),
           step_(progress) {}
@@ -59,7 +59,7 @@ public:
     void zipf() {
         Zipf rank(recipe_.objects, recipe_.alpha);
         while (left())
-            add(rank(random_));
+            add(rank(draws_));
     }
 
     void scan() {
@@ -77,7 +77,7 @@ public:
         Zipf rank(recipe_.objects, recipe_.alpha);
         while (left()) {
             uint64_t phase = made_ * recipe_.phases / recipe_.requests;
-            add(phase * recipe_.objects + rank(random_));
+            add(phase * recipe_.objects + rank(draws_));
         }
     }
 
@@ -95,25 +95,25 @@ public:
         uint64_t scanned = 0, next = recipe_.objects;
 
         for (uint64_t scan = 0; scan < scans; scan++) {
-            double place = (static_cast<double>(scan) + random_.share()) /
+            double place = (static_cast<double>(scan) + draws_.share()) /
                            static_cast<double>(scans) * static_cast<double>(others);
             while (made_ - scanned < static_cast<uint64_t>(place))
-                add(rank(random_));
+                add(rank(draws_));
             for (; scanned < due * (scan + 1) / scans; scanned++)
                 add(next++);
         }
         while (left())
-            add(rank(random_));
+            add(rank(draws_));
     }
 
     /// A request of a QP touches its own token, its CQ's, its PD's and one of its four MRs':
     /// two QPs share a CQ, four a PD, as in QP:MR:CQ:PD = 4:16:2:1.
     void fanout() {
         for (uint64_t number = 0; left(); number++) {
-            uint32_t qp = recipe_.random ? random_.below(recipe_.objects)
+            uint32_t qp = recipe_.random ? draws_.below(recipe_.objects)
                                          : static_cast<uint32_t>(number % recipe_.objects);
             for (uint64_t handle : {token(3, qp), token(2, qp / 2), token(0, qp / 4),
-                                    token(1, 4 * qp + random_.below(4))})
+                                    token(1, 4 * qp + draws_.below(4))})
                 if (left())
                     add(handle);
         }
@@ -138,7 +138,7 @@ private:
     bool left() const { return made_ < recipe_.requests; }
 
     void add(uint64_t key) {
-        bool write = recipe_.writes > 0 && random_.chance(recipe_.writes);
+        bool write = recipe_.writes > 0 && draws_.chance(recipe_.writes);
         builder_.add(key, write ? Operation::write : Operation::read);
         made_++;
         step_.next();
@@ -148,7 +148,7 @@ private:
     static uint64_t token(uint32_t type, uint32_t index) { return uint64_t(type) << 30 | index; }
 
     const Recipe &recipe_;
-    Random random_;
+    Draws draws_;
     Builder builder_;
     Step step_;
     uint64_t made_ = 0;
@@ -204,6 +204,17 @@ void check(const Recipe &r) {
                        "Choose fewer requests, or use a machine with more memory.", false});
 }
 
+/// "zipf, scan, ... or fanout".
+std::string kind_names() {
+    std::string names;
+
+    for (const Maker &maker : makers) {
+        bool is_last = &maker == std::end(makers) - 1;
+        names += (names.empty() ? "" : is_last ? " or " : ", ") + std::string(maker.kind);
+    }
+    return names;
+}
+
 }  // namespace
 
 std::vector<std::string_view> recipe_kinds() {
@@ -224,7 +235,7 @@ Trace generate(const Recipe &recipe, std::atomic<uint64_t> *progress) {
         return std::move(generator).finish();
     }
     throw Failure({EINVAL, "There is no kind '" + recipe.kind + "' of traces.",
-                   "Choose zipf, scan, loop, phases, mixture or fanout.", false});
+                   "Choose " + kind_names() + ".", false});
 }
 
 }  // namespace ds::sim

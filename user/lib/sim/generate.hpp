@@ -13,6 +13,10 @@
 namespace ds::sim {
 
 struct Recipe {
+    /// One of recipe_kinds(): zipf (some objects often, most rarely), scan (no object twice), loop
+    /// (all in turn), phases (zipf, of other objects from time to time), mixture (zipf, with scans
+    /// in between), fanout (requests of QPs: each touches the tokens of its QP, CQ, PD and one of
+    /// its MRs).
     std::string kind = "zipf";
     uint64_t requests = 1'000'000;  ///< 1 to most_requests
     uint32_t objects = 100'000;     ///< what they are of depends on the kind; at least 1
@@ -25,9 +29,7 @@ struct Recipe {
     uint64_t memory = UINT64_MAX;  ///< bytes: what needs more is refused with ENOMEM
 };
 
-/// zipf (some objects often, most rarely), scan (no object twice), loop (all in turn), phases
-/// (zipf, of other objects from time to time), mixture (zipf, with scans in between), fanout
-/// (requests of QPs: each touches the tokens of its QP, CQ, PD and one of its MRs).
+/// What Recipe::kind may be.
 std::vector<std::string_view> recipe_kinds();
 
 /// Throws Failure: EINVAL for what is out of range, ENOMEM for what memory has no room for.

@@ -10,8 +10,8 @@
 
 namespace ds::sim {
 
-/// Each power of two is cut into 2^sub_bits equal buckets. All sums are integers, so that parts
-/// merged in any order come to the same.
+/// Each power of two is cut into 2^sub_bits equal buckets. All sums are integers, so that times
+/// come to the same in any order.
 class Percentiles {
 public:
     static constexpr unsigned sub_bits = 7;
@@ -26,16 +26,6 @@ public:
         sum_ += static_cast<unsigned __int128>(ns) * times;
         min_ = std::min(min_, ns);
         max_ = std::max(max_, ns);
-    }
-
-    void merge(const Percentiles &other) {
-        counts_.resize(std::max(counts_.size(), other.counts_.size()));
-        for (size_t i = 0; i < other.counts_.size(); i++)
-            counts_[i] += other.counts_[i];
-        count_ += other.count_;
-        sum_ += other.sum_;
-        min_ = std::min(min_, other.min_);
-        max_ = std::max(max_, other.max_);
     }
 
     uint64_t count() const { return count_; }

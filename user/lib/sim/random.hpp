@@ -29,11 +29,6 @@ public:
     };
     Stream stream(uint64_t number) const { return Stream(mix(key_ + number)); }
 
-    /// Uniform in [0, 1).
-    double uniform(uint64_t stream, uint64_t place) const {
-        return static_cast<double>(bits(stream, place) >> 11) * 0x1p-53;
-    }
-
     /// Uniform in [0, limit), 0 if there is no limit.
     uint64_t below(uint64_t limit, uint64_t stream, uint64_t place) const {
         auto product = static_cast<unsigned __int128>(bits(stream, place)) * limit;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Quantiles of many 64-bit values in bounded memory, at most 0.8 % above the exact ones.
-// Histograms of several threads are merged.
 #pragma once
 
 #include "sim/percentiles.hpp"
