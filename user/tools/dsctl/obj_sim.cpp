@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // dsctl sim: caches on traces, and models of what was measured.
 #include "sim.hpp"
+#include "sim/generate.hpp"
 
 namespace dsctl {
 
@@ -41,6 +42,17 @@ std::vector<Param> with_reader(std::vector<Param> params) {
 
     params.insert(params.end(), reader.begin(), reader.end());
     return params;
+}
+
+// "zipf|scan|...", as Param::choices are.
+std::string_view trace_kinds() {
+    static const std::string kinds = [] {
+        std::string all;
+        for (std::string_view kind : ds::sim::recipe_kinds())
+            all += (all.empty() ? "" : "|") + std::string(kind);
+        return all;
+    }();
+    return kinds;
 }
 
 constexpr Param events{.name = "--events",
@@ -276,7 +288,7 @@ const Object sim{
                             .kind = Kind::choice,
                             .help = "of requests",
                             .fallback = "zipf",
-                            .choices = "zipf|scan|loop|phases|mixture|fanout"},
+                            .choices = trace_kinds()},
                            {.name = "--requests",
                             .value = "N",
                             .kind = Kind::number,
