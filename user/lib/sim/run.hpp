@@ -49,6 +49,9 @@ struct RunOptions {
     /// A parameter. Throws Failure (EINVAL) for one that there is not, or a value that it cannot
     /// have.
     void set(std::string_view name, uint64_t value);
+    /// The largest value of a parameter that there is.
+    static uint64_t most(std::string_view name);
+    static constexpr uint64_t most_handlers = 1024;
     /// The names, with a blank between them.
     static std::string parameter_names();
     /// Why a parameter would mean nothing, as things are; nothing if it would mean something.

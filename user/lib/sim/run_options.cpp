@@ -93,6 +93,12 @@ void RunOptions::set(std::string_view name, uint64_t value) {
                 "Choose from: " + parameter_names() + ".");
 }
 
+uint64_t RunOptions::most(std::string_view name) {
+    const std::vector<Parameter> all = all_parameters();
+
+    return std::ranges::find(all, name, &Parameter::name)->most;
+}
+
 std::string RunOptions::parameter_names() {
     std::string names;
 
@@ -112,7 +118,7 @@ void RunOptions::check(Count which, uint64_t number) {
     case Count::outstanding:
         return in_range("The number of requests under way", number, 1, 65536);
     case Count::handlers:
-        return in_range("The number of handlers", number, 1, 1024);
+        return in_range("The number of handlers", number, 1, most_handlers);
     }
 }
 

@@ -5,6 +5,7 @@
 #include <concepts>
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -84,5 +85,11 @@ template <std::unsigned_integral T>
 requires(!std::same_as<T, bool>) Json::Json(T value) : value_(uint64_t{value}) {}
 template <std::signed_integral T>
 Json::Json(T value) : value_(int64_t{value}) {}
+
+// A value, or null if there is none.
+template <class T>
+Json or_null(const std::optional<T> &value) {
+    return value ? Json(*value) : Json(nullptr);
+}
 
 }  // namespace dsctl

@@ -27,7 +27,7 @@ Exit show(Call &call) {
     if (module && *module != DSCTL_VERSION)
         call.out.warn("the module and dsctl are of different versions");
 
-    call.out.respond({{"component", "ds.ko"}, {"version", module ? Json(*module) : Json(nullptr)}});
+    call.out.respond({{"component", "ds.ko"}, {"version", or_null(module)}});
     call.out.respond({{"component", "kernel"}, {"version", host.release}});
     call.out.respond({{"component", "ioctl"}, {"version", std::to_string(DS_ABI_VERSION)}});
     call.out.respond({{"component", "netlink"}, {"version", std::to_string(DS_GENL_VERSION)}});

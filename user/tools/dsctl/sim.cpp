@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <thread>
 
 #include "memory.hpp"
 #include "progress.hpp"
@@ -11,16 +12,22 @@
 
 namespace dsctl {
 
-std::vector<std::string> list_of(const Call &call, std::string_view option) {
-    std::string text = call.text(option);
+std::vector<std::string> split(std::string_view text, char separator) {
     std::vector<std::string> parts(1);
 
     for (char c : text) {
-        if (c == ',')
+        if (c == separator)
             parts.emplace_back();
         else
             parts.back() += c;
     }
+    return parts;
+}
+
+std::vector<std::string> list_of(const Call &call, std::string_view option) {
+    std::string text = call.text(option);
+    std::vector<std::string> parts = split(text, ',');
+
     if (std::ranges::any_of(parts, [](const std::string &part) { return part.empty(); }))
         throw usage("option '" + std::string(option) + "' is a list, as a,b,c, not '" + text + "'");
     return parts;
@@ -35,6 +42,11 @@ double decimal_of(const Call &call, std::string_view option) {
         throw usage("option '" + std::string(option) + "' is a number, as 0.99, not '" + text +
                     "'");
     return value;
+}
+
+unsigned threads_of(const Call &call) {
+    return static_cast<unsigned>(
+        call.maybe("--threads").value_or(std::max(1u, std::thread::hardware_concurrency())));
 }
 
 std::vector<uint32_t> capacities_of(const Call &call) {

@@ -15,11 +15,17 @@
 
 namespace dsctl {
 
+// The parts of a text, with a separator between each two; one if there is none.
+std::vector<std::string> split(std::string_view text, char separator);
+
 // The parts of "a,b,c"; throws if there is none, or one is empty.
 std::vector<std::string> list_of(const Call &call, std::string_view option);
 
 // A number with a point, as 0.99; throws if it is none.
 double decimal_of(const Call &call, std::string_view option);
+
+// The number of --threads, or of processors.
+unsigned threads_of(const Call &call);
 
 // The list of --capacity; throws if one of them is no number of entries.
 std::vector<uint32_t> capacities_of(const Call &call);

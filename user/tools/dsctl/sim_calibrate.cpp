@@ -65,11 +65,6 @@ std::string_view name_of(ds::sim::Access access) {
     return access == ds::sim::Access::random ? "random" : "round-robin";
 }
 
-template <class T>
-Json or_null(const std::optional<T> &value) {
-    return value ? Json(*value) : Json(nullptr);
-}
-
 Json json_of(const NicCache &cache) {
     return {{"entries", cache.entries}, {"miss_ns", cache.miss_ns}, {"ways", cache.ways}};
 }

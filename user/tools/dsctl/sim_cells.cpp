@@ -46,9 +46,8 @@ uint32_t count_of(const std::string &option, RunOptions::Count which, std::strin
 }
 
 // Of a batch and of handlers: 0 is none, which the library's errors do not say.
-uint64_t number_or_none(const std::string &option, std::string_view text) {
-    constexpr uint64_t most = 1024;
-    auto range = [] { return "use 0 (none) to " + std::to_string(most); };
+uint64_t number_or_none(const std::string &option, std::string_view text, uint64_t most) {
+    auto range = [most] { return "use 0 (none) to " + std::to_string(most); };
     uint64_t number = number_of(option, text, range);
 
     if (number > most)
@@ -186,19 +185,6 @@ void multiply(std::vector<RunOptions> &cells, const std::string &name,
     cells = std::move(next);
 }
 
-// "1:8:64".
-std::vector<std::string> values_of(const std::string &text) {
-    std::vector<std::string> values(1);
-
-    for (char c : text) {
-        if (c == ':')
-            values.emplace_back();
-        else
-            values.back() += c;
-    }
-    return values;
-}
-
 // Two parameters have options of their own.
 void check_twice(const Call &call, const std::string &name) {
     constexpr std::pair<const char *, const char *> both[] = {{"--l1", "L1_CAPACITY"},
@@ -221,7 +207,7 @@ void set_parameters(const Call &call, std::vector<RunOptions> &cells) {
         bool wanted = std::ranges::any_of(cells, has_use);
         check_twice(call, name);
         multiply(
-            cells, name, values_of(values),
+            cells, name, split(values, ':'),  // "1:8:64"
             [&](RunOptions &o, const std::string &text) {
                 auto range = [&] { return range_of([&] { RunOptions().set(name, UINT64_MAX); }); };
                 or_error([&] { o.set(name, number_of(name, text, range)); });
@@ -270,12 +256,12 @@ const std::vector<Axis> &axes() {
          }},
         {"--batch",
          [](RunOptions &o, const std::string &text) {
-             if (uint64_t batch = number_or_none("--batch", text))
+             if (uint64_t batch = number_or_none("--batch", text, RunOptions::most(batch_size)))
                  or_error([&] { o.set(batch_size, batch); });
          }},
         {"--handlers",
          [](RunOptions &o, const std::string &text) {
-             if (number_or_none("--handlers", text) > 0)
+             if (number_or_none("--handlers", text, RunOptions::most_handlers) > 0)
                  o.handlers = count_of("--handlers", RunOptions::Count::handlers, text);
          }},
         {"--rate",

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // sim compare: hit ratios of policies, side by side.
 #include <algorithm>
-#include <thread>
 
 #include "sim.hpp"
 #include "sim/compare.hpp"
@@ -16,10 +15,6 @@ using ds::sim::Comparison;
 double ratio(const Comparison &result, const ds::sim::Cell &cell, size_t policy) {
     return static_cast<double>(cell.hits[policy]) /
            static_cast<double>(result.accesses[cell.trace]);
-}
-
-Json number_or_null(std::optional<double> value) {
-    return value ? Json(*value) : Json(nullptr);
 }
 
 void respond(Call &call, const std::vector<std::string> &files,
@@ -37,7 +32,7 @@ void respond(Call &call, const std::vector<std::string> &files,
             row.push_back({{"policy", result.policies[p]},
                            {"hits", cell.hits[p]},
                            {"hit_ratio", ratio(result, cell, p)},
-                           {"rank", number_or_null(cell.ranks[p])}});
+                           {"rank", or_null(cell.ranks[p])}});
         cells.push_back({{"file", files[cell.trace]},
                          {"capacity", cell.capacity},
                          {"ranked", cell.ranked},
@@ -46,7 +41,7 @@ void respond(Call &call, const std::vector<std::string> &files,
     }
     for (size_t p = 0; p < result.policies.size(); p++)
         policies.push_back(
-            {{"policy", result.policies[p]}, {"mean_rank", number_or_null(result.mean_ranks[p])}});
+            {{"policy", result.policies[p]}, {"mean_rank", or_null(result.mean_ranks[p])}});
     call.out.respond({{"traces", about}, {"cells", cells}, {"policies", policies}});
 }
 
@@ -88,8 +83,7 @@ void print_csv(Call &call, const std::vector<std::string> &files, const Comparis
 
 Comparison run(Call &call, const std::vector<ds::sim::Trace> &traces,
                const std::vector<uint32_t> &capacities, const std::vector<std::string> &policies) {
-    auto threads = static_cast<unsigned>(
-        call.maybe("--threads").value_or(std::max(1u, std::thread::hardware_concurrency())));
+    unsigned threads = threads_of(call);
     uint64_t runs = traces.size() * capacities.size() * policies.size();
 
     return with_progress(call, "compare", runs, Progress::Unit::runs,

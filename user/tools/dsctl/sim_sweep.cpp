@@ -3,7 +3,6 @@
 #include "sim/sweep.hpp"
 
 #include <algorithm>
-#include <thread>
 
 #include "sim.hpp"
 #include "sim_cells.hpp"
@@ -19,8 +18,7 @@ using ds::sim::RunResult;
 
 std::vector<RunResult> sweep(Call &call, const ds::sim::Trace &trace,
                              const std::vector<RunOptions> &cells, ds::sim::EventLog *events) {
-    auto threads = static_cast<unsigned>(
-        call.maybe("--threads").value_or(std::max(1u, std::thread::hardware_concurrency())));
+    unsigned threads = threads_of(call);
 
     return with_progress(call, "sweep", cells.size(), Progress::Unit::runs,
                          [&](std::atomic<uint64_t> *done) {

@@ -33,10 +33,6 @@ std::string share_of(std::optional<double> share) {
     return share ? format("%.1f %%", *share * 100) : "-";
 }
 
-Json json_of(std::optional<double> value) {
-    return value ? Json(*value) : Json(nullptr);
-}
-
 class Tiers : public TopSource {
 public:
     explicit Tiers(const Call &call);
@@ -166,11 +162,11 @@ Json Tiers::tier_json(int tier) const {
     TokenHistogram look = times(of_tier("look_ns", tier));
     Json row{{"tier", tier},
              {"tokens", sum(of_tier("tokens", tier))},
-             {"hits", json_of(per_second(of_tier("hits", tier)))},
-             {"share", json_of(share(of_tier("hits", tier)))}};
+             {"hits", or_null(per_second(of_tier("hits", tier)))},
+             {"share", or_null(share(of_tier("hits", tier)))}};
 
-    row["promoted"] = tier < 3 ? json_of(per_second(of_tier("up", tier))) : Json(nullptr);
-    row["demoted"] = tier > 1 ? json_of(per_second(of_tier("down", tier))) : Json(nullptr);
+    row["promoted"] = tier < 3 ? or_null(per_second(of_tier("up", tier))) : Json(nullptr);
+    row["demoted"] = tier > 1 ? or_null(per_second(of_tier("down", tier))) : Json(nullptr);
     row["p50"] = count_of(look) ? Json(percentile(look, 0.5)) : Json(nullptr);
     row["p99"] = count_of(look) ? Json(percentile(look, 0.99)) : Json(nullptr);
     return row;
@@ -181,10 +177,10 @@ constexpr std::string_view device_rates[] = {"hits_l1", "hits_l2", "hits_l3",  "
                                              "down_l3", "aborted", "dma_bytes"};
 
 Json Tiers::device_json(const std::string &device) const {
-    Json row{{"device", device}, {"l1_share", json_of(share(device, "hits_l1"))}};
+    Json row{{"device", device}, {"l1_share", or_null(share(device, "hits_l1"))}};
 
     for (std::string_view name : device_rates)
-        row[name] = json_of(per_second(device, std::string(name)));
+        row[name] = or_null(per_second(device, std::string(name)));
     return row;
 }
 
@@ -197,12 +193,12 @@ Json Tiers::json() const {
         if (device != fetch)
             devices.push_back(device_json(device));
     return {{"time", stamp_},
-            {"seconds", json_of(seconds_)},
+            {"seconds", or_null(seconds_)},
             {"l1_slots", l1_slots_},
             {"l2_bytes", l2_bytes_},
             {"l2_memory", l2_memory_},
-            {"dma_operations", json_of(per_second(fetch, "batch_fetches"))},
-            {"fetched", json_of(per_second(fetch, "batch_fetched"))},
+            {"dma_operations", or_null(per_second(fetch, "batch_fetches"))},
+            {"fetched", or_null(per_second(fetch, "batch_fetched"))},
             {"tiers", levels},
             {"devices", devices}};
 }

@@ -101,14 +101,14 @@ Json File::json() const {
                 {"max_clients", usage_->most_clients},
                 {"servers", servers}};
     return {{"time", stamp_},
-            {"seconds", seconds_ ? Json(*seconds_) : Json(nullptr)},
+            {"seconds", or_null(seconds_)},
             {"file", path_},
             {"space", options_.space},
             {"servers", options_.servers},
             {"server_bytes", map_.server_bytes()},
             {"access", access_text(options_.access)},
             {"disk_bytes", disk_},
-            {"disk_growth", growth_ ? Json(*growth_) : Json(nullptr)},
+            {"disk_growth", or_null(growth_)},
             {"store", store_ ? Json(hex(store_)) : Json(nullptr)},
             {"pool", pool}};
 }

@@ -126,8 +126,7 @@ std::optional<double> Host::per_second(const std::string &owner, const Rate &rat
 Json Host::rates_json(const std::string &owner, bool in) const {
     Json rates = Json::object();
     auto add = [&](const Rate &rate) {
-        auto value = per_second(owner, rate);
-        rates[rate.name] = value ? Json(*value) : Json(nullptr);
+        rates[rate.name] = or_null(per_second(owner, rate));
     };
 
     if (!in)
@@ -162,7 +161,7 @@ Json Host::json() const {
         peers.push_back(row);
     }
     return {{"time", stamp_},
-            {"seconds", seconds_ ? Json(*seconds_) : Json(nullptr)},
+            {"seconds", or_null(seconds_)},
             {"node", node_.get_or(attr::node, 0)},
             {"rates", rates_json("module", false)},
             {"memory",
