@@ -68,7 +68,8 @@ pool 2 1
 
 # -- objects of others --
 within 100 ib_send_bw -d rxe0 -D 80 > /dev/null 2>&1 &
-sleep 1
+listens() { grep -Eqs ':4853 0+:0000 0A' /proc/net/tcp /proc/net/tcp6; }	# at perftest's port, 18515
+eventually 20 listens
 within 100 ib_send_bw -d rxe0 -D 80 10.77.0.1 > /dev/null 2>&1 &
 # Both ends are of one host; the one that only receives stays ready to.
 user_has() { [ "$(states RTS ib_send_bw) $(states RTR ib_send_bw)" = "1 1" ]; }

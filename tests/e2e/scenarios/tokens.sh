@@ -69,12 +69,11 @@ check "a queue pair in L1 has posted" sh -c 'dsctl -j token show --type qp --tie
 check "for people, too" sh -c 'dsctl token show --type qp | grep -Eq " qp +rxe0 +[0-9]+ +L1 +[0-9]+ +[0-9]+ +RC rts, [0-9]+ posted"'
 check "and a completion queue its vector" sh -c 'dsctl token show --type cq | grep -Eq " cq +rxe0 .* [0-9]+ entries, vector [0-9]+"'
 start load 1 dsctl -q mem bench $first --op read --depth 4 --seconds 100s
-sleep 1
 check "token top sees the tiers at work" eventually 30 sh -c 'dsctl token top -b -n 1 | tee /run/top | grep -Eq "^L1 +[0-9]+ +[0-9.]*[1-9][0-9.]* +(9[0-9]|100)\.[0-9] %"'
 sed 's/^/# /' /run/top
 check "readers wait for tokens on their way" dsctl -q token set MIGRATION_BLOCKING=1
 is "and the module says so" "$(dsctl -j token set | grep -o '"name":"MIGRATION_BLOCKING","value":[0-9]*')" '"name":"MIGRATION_BLOCKING","value":1'
-sleep 1
+sleep 1	# in which they met such tokens
 check "operations go on" eventually 30 sh -c 'dsctl -j token top -n 1 | grep -q "\"tier\":1,\"tokens\":[0-9]*,\"hits\":[0-9.]*[1-9]"'
 dsctl -q token set MIGRATION_BLOCKING=0
 check "import under load" sh -c 'dsctl -q token import rxe0 > /dev/null'
