@@ -9,6 +9,7 @@
 
 #include "tokencache/inline.h"
 #include "core_cache.h"
+#include "core_queue_pair.h"
 
 enum { CAPACITY = 64, TOKENS = 400 };
 
@@ -18,14 +19,7 @@ static u16 posted[TOKENS];
 
 static u32 create(u32 i)
 {
-	struct ds_token_desc d;
-	u32 token;
-
-	memset(&d, 0, sizeof(d));
-	d.type = DS_TOKEN_QP;
-	d.qp.number = i + 1;
-	assert_int_equal(ds_token_create(&cache.table, &d, &token), 0);
-	return token;
+	return create_queue_pair(&cache.table, i, 0);
 }
 
 static void end(u32 token)

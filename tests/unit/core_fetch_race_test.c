@@ -20,6 +20,7 @@
 #include "tokencache/inline.h"
 #include "tokencache/whole.h"
 #include "core_ender.h"
+#include "core_queue_pair.h"
 
 enum { TOKENS = 700, STABLE = 600, CAPACITY = 64, USERS = 2 };
 
@@ -45,13 +46,9 @@ static void count(u64 *counter)
 
 static u32 create(u32 i)
 {
-	struct ds_token_desc d;
+	struct ds_token_desc d = queue_pair(i, i % 16 ? 1 : 1 << 21);
 	u32 token;
 
-	memset(&d, 0, sizeof(d));
-	d.type = DS_TOKEN_QP;
-	d.qp.number = i + 1;
-	d.qp.pd = i % 16 ? 1 : 1 << 21;
 	if (ds_token_create(&cache.table, &d, &token))
 		abort();
 	return token;

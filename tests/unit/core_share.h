@@ -19,12 +19,8 @@ static inline void start_domains_in(u32 mode, u32 pds[DOMAINS])
 
 		assert_int_equal(ds_token_create(&cache.table, &d, &pds[i]), 0);
 	}
-	for (i = 0; i < TOKENS; i++) {
-		struct ds_token_desc d = { .type = DS_TOKEN_QP, .qp.number = i + 1,
-					   .qp.pd = ds_token_index(pds[i % DOMAINS]) };
-
-		assert_int_equal(ds_token_create(&cache.table, &d, &tokens[i]), 0);
-	}
+	for (i = 0; i < TOKENS; i++)
+		tokens[i] = create_queue_pair(&cache.table, i, ds_token_index(pds[i % DOMAINS]));
 }
 
 static inline void start_domains(u32 pds[DOMAINS])

@@ -24,6 +24,7 @@
 #include "tokencache/inline.h"
 #include "tokencache/table.h"
 #include "core_cache.h"
+#include "core_queue_pair.h"
 
 /* A token that is written to each time that it was copied; and how often any was. */
 static u32 spoiled, copied;
@@ -48,15 +49,7 @@ static const struct ds_policy_load no_load;
 
 static inline u32 create(u32 i)
 {
-	struct ds_token_desc d;
-	u32 token;
-
-	memset(&d, 0, sizeof(d));
-	d.type = DS_TOKEN_QP;
-	d.qp.number = i + 1;
-	d.qp.pd = i % 3 ? 1 : i;	/* most are neighbours */
-	assert_int_equal(ds_token_create(&cache.table, &d, &token), 0);
-	return token;
+	return create_queue_pair(&cache.table, i, i % 3 ? 1 : i);	/* most are neighbours */
 }
 
 static inline void show_alone(struct ds_l1 *l1, u32 token, u32 slot)

@@ -21,6 +21,7 @@
 #include "tokencache/change.h"
 #include "tokencache/inline.h"
 #include "core_cache.h"
+#include "core_queue_pair.h"
 #include "core_steps.h"
 
 enum { TOKENS = 1200, STABLE = 1000, HOT = 60, CAPACITY = 16, USERS = 2 };
@@ -83,13 +84,9 @@ static void end(u32 token)
 
 static u32 create(u32 i)
 {
-	struct ds_token_desc d;
+	struct ds_token_desc d = queue_pair(i, i % 2 ? i : ds_token_index(pds[i / 2 % 2]));
 	u32 token;
 
-	memset(&d, 0, sizeof(d));
-	d.type = DS_TOKEN_QP;
-	d.qp.number = i + 1;
-	d.qp.pd = i % 2 ? i : ds_token_index(pds[i / 2 % 2]);
 	d.qp.scq = i;
 	assert_int_equal(ds_token_create(&cache.table, &d, &token), 0);
 	return token;

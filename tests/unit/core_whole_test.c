@@ -7,6 +7,7 @@
 #include "tokencache/fetch.h"
 #include "tokencache/inline.h"
 #include "tokencache/whole.c"
+#include "core_queue_pair.h"
 
 enum { CAPACITY = 64, TOKENS = 1024, OWNER = 7 };
 
@@ -24,16 +25,8 @@ static bool is_wide(u32 i)
 
 static u32 create(u32 i)
 {
-	struct ds_token_desc d;
-	u32 token;
-
-	memset(&d, 0, sizeof(d));
-	d.type = DS_TOKEN_QP;
-	d.qp.number = i + 1;
-	d.qp.pd = is_wide(i) ? 1 << 21 : 1;
 	posted[i] = 0;
-	assert_int_equal(ds_token_create(&cache.table, &d, &token), 0);
-	return token;
+	return create_queue_pair(&cache.table, i, is_wide(i) ? 1 << 21 : 1);
 }
 
 static void revoke(u32 i)
