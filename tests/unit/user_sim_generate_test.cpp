@@ -42,6 +42,8 @@ void what_is_out_of_range(void **) {
     assert_true(refused([](Recipe &r) { r.scans = 1; }));
     assert_true(refused([](Recipe &r) { r.phases = 0; }));
     assert_true(refused([](Recipe &r) { r.phases = 1001; }));
+    assert_string_equal(error_of([] { generate({.kind = "zip"}); }).remedy.c_str(),
+                        "Choose zipf, scan, loop, phases, mixture or fanout.");
     // More objects than there are handles.
     assert_true(refused([](Recipe &r) { r.kind = "phases", r.objects = 1 << 26, r.phases = 65; }));
 }
