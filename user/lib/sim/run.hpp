@@ -27,6 +27,8 @@ namespace ds::sim {
 enum class Mode : uint8_t { optimistic, blocking };
 
 struct RunOptions {
+    static constexpr uint64_t most_handlers = 1024;
+
     std::string policy = "default";  ///< or literal-001, adaptive-001
     Mode mode = Mode::optimistic;
     uint32_t l1 = 8192;                   ///< entries; this and l2 are the module's defaults
@@ -49,11 +51,10 @@ struct RunOptions {
     /// A parameter. Throws Failure (EINVAL) for one that there is not, or a value that it cannot
     /// have.
     void set(std::string_view name, uint64_t value);
-    /// The largest value of a parameter that there is.
-    static uint64_t most(std::string_view name);
-    static constexpr uint64_t most_handlers = 1024;
     /// The names, with a blank between them.
     static std::string parameter_names();
+    /// The largest value of one of them.
+    static uint64_t most(std::string_view name);
     /// Why a parameter would mean nothing, as things are; nothing if it would mean something.
     std::optional<Error> no_use_for(std::string_view name) const;
 

@@ -125,9 +125,7 @@ std::optional<double> Host::per_second(const std::string &owner, const Rate &rat
 // Operations are counted where they begin: a connection that came in has none.
 Json Host::rates_json(const std::string &owner, bool in) const {
     Json rates = Json::object();
-    auto add = [&](const Rate &rate) {
-        rates[rate.name] = or_null(per_second(owner, rate));
-    };
+    auto add = [&](const Rate &rate) { rates[rate.name] = or_null(per_second(owner, rate)); };
 
     if (!in)
         for (const Rate *rate : {&operations, &read_bytes, &written_bytes, &round_trips, &failed})
