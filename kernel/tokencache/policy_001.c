@@ -153,6 +153,19 @@ static void ds_policy_tick_trials(struct ds_policy *p, u32 now, bool blocking)
 	ds_trials_tick(&b->l1, passed, idle < DS_POLICY_TIME ? (u32)idle : DS_POLICY_TIME);
 }
 
+/* How long it was from the tick before: as much of a use's time is not known. */
+static void ds_policy_tick_gap(struct ds_policy_001 *b, u32 now)
+{
+	u64 idle = b->params.demote_from_l1_idle_ns >> DS_POLICY_TICK_SHIFT;
+
+	if (((now - b->window) & DS_POLICY_TIME) >= idle) {
+		b->longest[1] = b->longest[0];
+		b->longest[0] = 0;
+		b->window = now;
+	}
+	b->longest[0] = max(b->longest[0], (now - b->now) & DS_POLICY_TIME);
+}
+
 bool ds_policy_tick(struct ds_policy *p, u64 now_ns, u64 uses, const struct ds_policy_load *load)
 {
 	u32 now = (u32)(now_ns >> DS_POLICY_TICK_SHIFT) & DS_POLICY_TIME;
@@ -163,8 +176,7 @@ bool ds_policy_tick(struct ds_policy *p, u64 now_ns, u64 uses, const struct ds_p
 		return false;
 	if (b->adaptive)
 		ds_policy_tick_trials(p, now, load->blocking);
-	if (now != b->now)
-		b->before = b->now;
+	ds_policy_tick_gap(b, now);
 	WRITE_ONCE(b->now, now);
 	more = ds_policy_halve_some(p);
 	if (uses - b->uses < b->params.aging_interval)
@@ -306,13 +318,16 @@ u32 ds_policy_001_miss(struct ds_policy *p, u32 key, u32 tier, u32 *victim)
 	return slot;
 }
 
-/* A use says when the tick before it was: it may be as late as the next one. */
+/*
+ * A use says when the tick before it was, and may be as late as the next one. Which that was is not
+ * known, but if it came before those of @longest, the slot was idle for long enough all the same.
+ */
 static u64 ds_policy_idle_ns(const struct ds_policy *p, u32 slot)
 {
-	u32 tick = (p->base->now - p->base->before) & DS_POLICY_TIME;
+	u32 late = max(p->base->longest[0], p->base->longest[1]);
 	u32 idle = ds_policy_idle_time(p, slot);
 
-	return (u64)(idle - min(idle, tick)) << DS_POLICY_TICK_SHIFT;
+	return (u64)(idle - min(idle, late)) << DS_POLICY_TICK_SHIFT;
 }
 
 u32 ds_policy_idle(struct ds_policy *p)

@@ -119,7 +119,9 @@ struct ds_policy_moves {
  * @random: state
  * @unsampled: uses until one is counted again
  * @now: in units of 1024 ns, wraps
- * @before: what it was in the tick before
+ * @window: when @longest[0] began, as @now
+ * @longest: the longest time between two ticks, now and before; each is of as long a time as one
+ *	must be idle at least
  * @heats: tokens by the logarithm of their heat, of the halving that is going on
  * @fit: the highest PROMOTE_TO_L1_THRESHOLD that fills L1, by the last one
  * @in_sample: slots of L1 whose key is in the sample of @l1, of the halving that is going on
@@ -145,7 +147,8 @@ struct ds_policy_001 {
 	u32 random;
 	u32 unsampled;
 	u32 now;
-	u32 before;
+	u32 window;
+	u32 longest[2];
 	u32 heats[DS_POLICY_HEATS];
 	u32 fit;
 	u32 in_sample;

@@ -11,6 +11,13 @@ static void ns_pass(u64 now_ns)
 	ds_policy_tick(&policy, now_ns, 0, &quiet);
 }
 
+/* A tick each 0.1 ms. */
+static void tenths_of_ms_pass(u32 from, u32 to)
+{
+	while (from < to)
+		ns_pass(++from * 100000);
+}
+
 /* What the document says. */
 static void parameters(void **state)
 {
@@ -301,12 +308,11 @@ static void idle_ones_go(void **state)
 		for (n = 0; n < 128; n++)
 			use(i);
 	ds_policy_pin(&policy, slot_of[1], true);
-	ns_pass(500 << 10);
+	tenths_of_ms_pass(0, 5);
 	ds_policy_hit(&policy, slot_of[2]);
-	ns_pass(1000000);
+	tenths_of_ms_pass(5, 10);
 	assert_int_equal(ds_policy_idle(&policy), DS_POLICY_NONE);
-	ns_pass(1000000 + 1024);
-	ns_pass(1000000 + 2048);
+	tenths_of_ms_pass(10, 12);
 	assert_int_equal(ds_policy_idle(&policy), slot_of[0]);
 	ds_policy_forget(&policy, slot_of[0]);
 	assert_int_equal(ds_policy_idle(&policy), DS_POLICY_NONE);
@@ -329,8 +335,7 @@ static void only_slots_that_were_used_are_looked_at(void **state)
 	assert_int_equal(ds_policy_idle(&policy), DS_POLICY_NONE);
 	for (i = 0; i < 65; i++)
 		use_often(i, 128);
-	ns_pass(1000000 + 2048);
-	ns_pass(1000000 + 4096);
+	tenths_of_ms_pass(0, 12);
 	/* Two rounds. */
 	for (i = 0; i < 2 * 65; i++)
 		assert_int_equal(ds_policy_idle(&policy), slot_of[i % 65]);
@@ -359,6 +364,33 @@ static void uses_between_two_ticks_are_late_enough(void **state)
 	stop();
 }
 
+/* Nor if ticks come now and then, and some soon after another. */
+static void ticks_at_odd_times(void **state)
+{
+	struct ds_policy_params params;
+	u32 ms, idle;
+
+	(void)state;
+	start(128, DS_POLICY_LITERAL_001, KEYS);
+	params = policy.base->params;
+	params.demote_from_l1_idle_ns = 60000000;
+	assert_int_equal(ds_policy_set_params(&policy, &params), 0);
+	use_often(0, 128);
+	for (ms = 1; ms < 3000; ms++) {
+		if (ms % 48 == 0)
+			ds_policy_hit(&policy, slot_of[0]);
+		if (ms % 100 > 2 && ms % 700 != 50)
+			continue;
+		ns_pass(ms * 1000000ull);
+		assert_int_equal(ds_policy_idle(&policy), DS_POLICY_NONE);
+	}
+	idle = ms - 2976;
+	for (; ds_policy_idle(&policy) == DS_POLICY_NONE; ms++, idle++)
+		ns_pass(ms * 1000000ull);
+	assert_in_range(idle, 61, 60 + 100 + 2);
+	stop();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -375,6 +407,7 @@ int main(void)
 		TEST(idle_ones_go),
 		TEST(only_slots_that_were_used_are_looked_at),
 		TEST(uses_between_two_ticks_are_late_enough),
+		TEST(ticks_at_odd_times),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

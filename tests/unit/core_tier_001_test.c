@@ -262,27 +262,30 @@ static void promotion_with_all_full(void **state)
 /* From L1 to L2 after 1 ms without a use, from L2 only if that is full. */
 static void demotion_001(void **state)
 {
-	u64 now = 1 << 20;
+	u64 now = 3000000, tenth = 100000;
 	u32 i, n;
 
 	(void)state;
 	start(DS_POLICY_LITERAL_001, 1);
-	tick(now, 4);
+	for (n = 1; n <= 30; n++)
+		tick(n * tenth, 4);
 	for (i = 0; i < 20; i++)
 		for (n = 0; n < DS_POLICY_PROMOTE_TO_L1_THRESHOLD; n++)
 			use(i);
 	post(7);
 	for (i = 0; i < 20; i++)
 		assert_int_equal(tier_of(i), 1);
-	tick(now + 900000, 100);
+	for (n = 1; n <= 9; n++)
+		tick(now + n * tenth, 100);
 	for (i = 0; i < 20; i++)
 		assert_int_equal(tier_of(i), 1);
 	for (i = 0; i < 10; i++)
 		use(i);
-	tick(now + 1100000, 100);
+	tick(now + 10 * tenth, 100);
 	for (i = 0; i < 20; i++)
 		assert_int_equal(tier_of(i), 1);
-	tick(now + 1200000, 3);
+	tick(now + 11 * tenth, 3);
+	tick(now + 12 * tenth, 3);
 	for (i = 10, n = 0; i < 20; i++)
 		n += tier_of(i) == 2;
 	assert_int_equal(n, 3);		/* as many as it may */

@@ -333,8 +333,8 @@ void files_of_other_kinds(void **) {
                         1000);
     }
     // Two bytes, or three letters, are those of many a number, too.
-    for (const std::string &begin :
-         {"\x1f\x9d\0\0"s, "\x1f\x9d\x88\0"s, "\x1f\x9d\x91\0"s, "BZh9"s})
+    for (const std::string &begin : {"\x1f\x9d\0\0"s, "\x1f\x9d\x88\0"s, "\x1f\x9d\x91\0"s, "BZh9"s,
+                                     "\x1f\x8b\0\0"s, "\x1f\x8b\x09\0"s, "\x1f\x8b\x08\x20"s})
         assert_true(
             read_trace(folder.file(begin + numbers), {.format = Format::u32be}).requests.size() >
             1000);
@@ -379,6 +379,7 @@ void files_that_were_cut_at_once(void **) {
     Folder folder;
     const std::pair<std::string, std::string> kinds[] = {
         {"DSTRACE1", "a ds trace"},
+        {"\x1f\x8b\x08", "a file packed by gzip"},
         {"\xfd\x37zXZ\0"s, "a file packed by xz"},
         {"\x28\xb5\x2f\xfd", "a file packed by zstd"},
         {"BZh91AY&SY", "a file packed by bzip2"},
@@ -401,8 +402,9 @@ void files_that_were_cut_at_once(void **) {
     assert_false(has(refused(folder.file("D")).sentence, "cut"));
     // With more behind it, it is no beginning.
     assert_false(has(refused(folder.file("DSTRACE2")).sentence, "cut"));
-    // Packed by gzip is known from two bytes on.
-    assert_true(has(refused(folder.file("\x1f\x8b")).sentence, "in the middle of its compressed"));
+    // What is packed by gzip is unpacked from three bytes on.
+    assert_true(
+        has(refused(folder.file("\x1f\x8b\x08")).sentence, "in the middle of its compressed"));
 }
 
 }  // namespace

@@ -142,6 +142,24 @@ void who_leaves_has_his_slot_until_then(void **) {
     assert_int_equal(r.found[1], 16);
 }
 
+// Ticks come with each 64th access, and each 100 ms: at odd distances, by which no use is
+// forgotten.
+void who_is_used_in_time_stays(void **) {
+    RunOptions options = idle_after(s, s);
+
+    options.trace_times = false;
+    options.rate = 0.001;
+    for (uint32_t objects : {12, 48, 60}) {
+        std::vector<uint32_t> ids;
+        for (uint32_t i = 0; i < 10'000; i++)
+            ids.push_back(i % objects);
+        options.set("DEMOTE_FROM_L1_IDLE_NS", objects * ms + 3 * ms);
+        auto counts = events_of(trace_of(ids), options);
+        assert_int_equal(counts["promote to 1"], objects);
+        assert_int_equal(counts["demote to 2"], 0);
+    }
+}
+
 // It makes room for one that was idle in L1, and was not too long in L2.
 void who_makes_room_is_no_idler(void **) {
     RunOptions options = idle_after(20'000, 1000 * s);
@@ -191,6 +209,7 @@ int main() {
         cmocka_unit_test(slots_that_nobody_had_take_no_time),
         cmocka_unit_test(a_long_gap_takes_no_time),
         cmocka_unit_test(who_leaves_has_his_slot_until_then),
+        cmocka_unit_test(who_is_used_in_time_stays),
         cmocka_unit_test(who_makes_room_is_no_idler),
         cmocka_unit_test(who_cannot_rise_is_not_fetched),
     };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cmath>
 #include <functional>
 #include <random>
 #include <string>
@@ -126,6 +127,19 @@ void a_miss_and_a_move(void **) {
     assert_int_equal(r.pcie.operations, 3);
     assert_int_equal(r.pcie.bytes, 48);
     assert_int_equal(r.virtual_ns, 3005);
+}
+
+/// Also where that is no whole number of picoseconds from one to the next.
+void requests_come_at_the_rate(void **) {
+    const uint32_t requests = 1'000'000;
+    RunOptions options = simple();
+
+    for (double rate : {0.003, 3.0, 0.7, 10.0, 700.0, 999.5, 1000.0}) {
+        options.rate = rate;
+        double last = (requests - 1) * 1000 / rate;
+        auto ended = double(run(trace_of(std::vector<uint32_t>(requests)), options).virtual_ns);
+        assert_true(ended >= std::floor(last) && ended <= last + 2000);
+    }
 }
 
 /// Sums of picoseconds have 64 bits: it ends before one is too large.
@@ -508,6 +522,7 @@ int main() {
         cmocka_unit_test(too_many_objects),
         cmocka_unit_test(no_request_at_all),
         cmocka_unit_test(a_miss_and_a_move),
+        cmocka_unit_test(requests_come_at_the_rate),
         cmocka_unit_test(virtual_time_ends),
         cmocka_unit_test(blocking_waits),
         cmocka_unit_test(blocking_counts_a_use_once),

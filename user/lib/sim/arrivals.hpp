@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -18,7 +19,8 @@ public:
     static constexpr uint64_t none_yet = std::numeric_limits<uint64_t>::max();
 
     static Arrivals open(double requests_per_us) {
-        return Arrivals(static_cast<uint64_t>(1e6 / requests_per_us), {}, {});
+        return Arrivals(static_cast<uint64_t>(std::ceil(1e3 * double(ns) / requests_per_us)), {},
+                        {});
     }
     /// @p times in ns, of each request, from the first one's on. What is said to be earlier than
     /// the one before it comes with that. They must outlive this.
@@ -34,9 +36,9 @@ public:
         return idle_.empty() ? none_yet : idle_.front();
     }
     void begin() {
-        if (gap_ps_) {
-            next_ps_ += gap_ps_;
-            next_ns_ = next_ps_ / 1000;
+        if (gap_) {
+            next_ += gap_;
+            next_ns_ = static_cast<uint64_t>(next_ / ns);
         } else if (closed_) {
             std::ranges::pop_heap(idle_, std::greater());
             idle_.pop_back();
@@ -50,8 +52,10 @@ public:
     }
 
 private:
-    Arrivals(uint64_t gap_ps, std::span<const uint64_t> times, std::vector<uint64_t> idle)
-        : gap_ps_(gap_ps), times_(times), idle_(std::move(idle)), closed_(!idle_.empty()) {}
+    static constexpr uint64_t ns = uint64_t(1) << 32;  // parts of one
+
+    Arrivals(uint64_t gap, std::span<const uint64_t> times, std::vector<uint64_t> idle)
+        : gap_(gap), times_(times), idle_(std::move(idle)), closed_(!idle_.empty()) {}
 
     void done_closed(uint64_t at) {
         idle_.push_back(at);
@@ -63,8 +67,8 @@ private:
             next_ns_ = std::max(next_ns_, times_[begun_] - times_[0]);
     }
 
-    uint64_t gap_ps_;  // 0: at given times, or closed
-    uint64_t next_ps_ = 0;
+    uint64_t gap_;  // in parts of a ns; 0: at given times, or closed
+    unsigned __int128 next_ = 0;
     std::span<const uint64_t> times_;
     size_t begun_ = 0;
     uint64_t next_ns_ = 0;        // unless closed

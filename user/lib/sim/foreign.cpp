@@ -36,7 +36,7 @@ constexpr std::string_view numbers =
 constexpr Known known[] = {
     {"\xff\xfe"sv, "looks like text of 16 bits a letter", "", utf8},
     {"\xfe\xff"sv, "looks like text of 16 bits a letter", "", utf8},
-    {"\x1f\x8b\x08"sv, "was packed twice, the first time by gzip", "", again},
+    {"\x1f\x8b\x08"sv, "was packed twice, the first time by gzip", "a file packed by gzip", again},
     {"\xfd\x37zXZ\0"sv, "was packed twice, the first time by xz", "a file packed by xz", again},
     {"\x28\xb5\x2f\xfd"sv, "was packed twice, the first time by zstd", "a file packed by zstd",
      again},

@@ -57,11 +57,21 @@ std::optional<NicPoint> point_of(std::string_view line) {
     return NicPoint{*qps, *mpps};
 }
 
+// Not one that begins as a number does, nor "nan" or "inf".
+bool is_name(std::string_view field) {
+    constexpr std::string_view begins_number = "0123456789+-.";
+
+    return std::ranges::none_of(field, [](unsigned char c) { return std::iscntrl(c); }) &&
+           !number<double>(field) &&
+           (field.empty() || begins_number.find(field.front()) == begins_number.npos);
+}
+
 // Two names.
 bool is_header(std::string_view line) {
-    return std::ranges::count(line, ',') == 1 && std::ranges::none_of(line, [](unsigned char c) {
-               return std::isdigit(c) || std::iscntrl(c);
-           });
+    size_t comma = line.find(',');
+
+    return std::ranges::count(line, ',') == 1 && is_name(trimmed(line.substr(0, comma))) &&
+           is_name(trimmed(line.substr(comma + 1)));
 }
 
 /// Do two names say that rates come first?

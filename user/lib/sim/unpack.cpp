@@ -246,6 +246,13 @@ private:
     std::unique_ptr<Stream> rest_;
 };
 
+/// With flags that there are: a binary trace may begin with the first two bytes, too.
+bool is_gzip(std::string_view magic) {
+    using namespace std::string_view_literals;
+
+    return magic.starts_with("\x1f\x8b\x08"sv) && (magic.size() < 4 || !(magic[3] & 0xe0));
+}
+
 /// Also of one that begins with a frame to be skipped, as those of pzstd do.
 bool is_zstd(std::string_view magic) {
     using namespace std::string_view_literals;
@@ -264,7 +271,7 @@ std::unique_ptr<Stream> unpacked(std::unique_ptr<Stream> packed, const std::stri
     first.resize(packed->read(first));
     std::string magic(first.begin(), first.end());
     auto whole = std::make_unique<Again>(std::move(first), std::move(packed));
-    if (magic.starts_with("\x1f\x8b"sv))
+    if (is_gzip(magic))
         return std::make_unique<Gzip>(std::move(whole), path);
     if (magic.starts_with("\xfd"
                           "7zXZ\0"sv))

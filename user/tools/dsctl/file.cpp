@@ -21,7 +21,7 @@ std::string file_remedy(int errnum) {
         return "check the name of the file";
     case EACCES:
     case EPERM:
-        return "check the file's owner and mode";
+        return "check owner and mode of the file, and of its folder";
     case EEXIST:
         return "choose another name, or remove the file first";
     case EISDIR:

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // sim compare: hit ratios of policies, side by side.
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 
 #include "sim.hpp"
 #include "sim/compare.hpp"
@@ -102,6 +104,19 @@ ds::sim::ObjectLimit object_limit(const std::vector<std::string> &policies) {
     return least;
 }
 
+// One that is named twice would count twice in the mean ranks.
+void check_files(const std::vector<std::string> &files) {
+    for (auto file = files.begin(); file != files.end(); file++)
+        for (auto before = files.begin(); before != file; before++) {
+            std::error_code ignored;  // reading says why there is none
+            if (*file == *before)
+                throw usage("'" + *file + "' is named twice", "name it once");
+            if (std::filesystem::equivalent(*file, *before, ignored))
+                throw usage("'" + *file + "' is the same file as '" + *before + "'",
+                            "name it once");
+        }
+}
+
 }  // namespace
 
 Exit sim_compare(Call &call) {
@@ -110,9 +125,7 @@ Exit sim_compare(Call &call) {
     std::vector<ds::sim::Trace> traces;
     bool csv = wants_csv(call);
 
-    for (const std::string &file : files)
-        if (std::ranges::count(files, file) > 1)  // it would count twice in the mean ranks
-            throw usage("'" + file + "' is named twice", "name it once");
+    check_files(files);
     // Not after minutes of reading.
     or_error([&] { ds::sim::check_each_once(policies); });
     for (const std::string &policy : policies)
