@@ -421,7 +421,7 @@ static void end(struct ds_batch *b, u32 slot, const struct ds_batch_item *item, 
 
 /*
  * A token that is written to all the time would hardly ever come if it had to stay as it was while
- * those before it are installed. If it still lies there it is fetched again, and is the next one now.
+ * those before it are installed. If it still lies there it is fetched again, and is the next one.
  */
 static int install_asked(struct ds_batch *b, u32 page, struct ds_batch_item *item)
 {
