@@ -153,8 +153,8 @@ static void ds_policy_tick_trials(struct ds_policy *p, u32 now, bool blocking)
 	ds_trials_tick(&b->l1, passed, idle < DS_POLICY_TIME ? (u32)idle : DS_POLICY_TIME);
 }
 
-/* How long it was from the tick before: as much of a use's time is not known. */
-static void ds_policy_tick_gap(struct ds_policy_001 *b, u32 now)
+/* How long it was from the tick before: as much of the time of a use since then is not known. */
+static void ds_policy_tick_gap(struct ds_policy_001 *b, u32 now, u64 uses)
 {
 	u64 idle = b->params.demote_from_l1_idle_ns >> DS_POLICY_TICK_SHIFT;
 
@@ -163,7 +163,9 @@ static void ds_policy_tick_gap(struct ds_policy_001 *b, u32 now)
 		b->longest[0] = 0;
 		b->window = now;
 	}
-	b->longest[0] = max(b->longest[0], (now - b->now) & DS_POLICY_TIME);
+	if (uses != b->used)
+		b->longest[0] = max(b->longest[0], (now - b->now) & DS_POLICY_TIME);
+	b->used = uses;
 }
 
 bool ds_policy_tick(struct ds_policy *p, u64 now_ns, u64 uses, const struct ds_policy_load *load)
@@ -176,7 +178,7 @@ bool ds_policy_tick(struct ds_policy *p, u64 now_ns, u64 uses, const struct ds_p
 		return false;
 	if (b->adaptive)
 		ds_policy_tick_trials(p, now, load->blocking);
-	ds_policy_tick_gap(b, now);
+	ds_policy_tick_gap(b, now, uses);
 	WRITE_ONCE(b->now, now);
 	more = ds_policy_halve_some(p);
 	if (uses - b->uses < b->params.aging_interval)

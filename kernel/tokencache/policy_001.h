@@ -120,8 +120,9 @@ struct ds_policy_moves {
  * @unsampled: uses until one is counted again
  * @now: in units of 1024 ns, wraps
  * @window: when @longest[0] began, as @now
- * @longest: the longest time between two ticks, now and before; each is of as long a time as one
- *	must be idle at least
+ * @longest: the longest time between two ticks in which something was used, now and before; each
+ *	is of as long a time as one must be idle at least
+ * @used: uses up to the last tick
  * @heats: tokens by the logarithm of their heat, of the halving that is going on
  * @fit: the highest PROMOTE_TO_L1_THRESHOLD that fills L1, by the last one
  * @in_sample: slots of L1 whose key is in the sample of @l1, of the halving that is going on
@@ -149,6 +150,7 @@ struct ds_policy_001 {
 	u32 now;
 	u32 window;
 	u32 longest[2];
+	u64 used;
 	u32 heats[DS_POLICY_HEATS];
 	u32 fit;
 	u32 in_sample;

@@ -6,9 +6,10 @@
 
 static const struct ds_policy_load quiet;
 
+/* Something is used meanwhile; too little for an interval of ageing to end. */
 static void ns_pass(u64 now_ns)
 {
-	ds_policy_tick(&policy, now_ns, 0, &quiet);
+	ds_policy_tick(&policy, now_ns, !policy.base->used, &quiet);
 }
 
 /* A tick each 0.1 ms. */
@@ -391,6 +392,26 @@ static void ticks_at_odd_times(void **state)
 	stop();
 }
 
+/* What is used after a long time without any use leaves as soon as ever. */
+static void quiet_times_leave_no_doubt(void **state)
+{
+	u64 ns, quiet_ns = 700ull * 1000000000, idle = 500ull * 1000000000, tick_ns = 100000000;
+	struct ds_policy_params params;
+
+	(void)state;
+	start(128, DS_POLICY_LITERAL_001, KEYS);
+	params = policy.base->params;
+	params.demote_from_l1_idle_ns = idle;
+	assert_int_equal(ds_policy_set_params(&policy, &params), 0);
+	ds_policy_tick(&policy, tick_ns, 0, &quiet);
+	ds_policy_tick(&policy, quiet_ns, 0, &quiet);
+	use_often(0, 128);
+	for (ns = quiet_ns + tick_ns; ds_policy_idle(&policy) == DS_POLICY_NONE; ns += tick_ns)
+		ds_policy_tick(&policy, ns, 128, &quiet);
+	assert_in_range(ns - quiet_ns, idle, idle + 4 * tick_ns);
+	stop();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -408,6 +429,7 @@ int main(void)
 		TEST(only_slots_that_were_used_are_looked_at),
 		TEST(uses_between_two_ticks_are_late_enough),
 		TEST(ticks_at_odd_times),
+		TEST(quiet_times_leave_no_doubt),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -59,7 +59,8 @@ uint64_t demoted_in(uint64_t gap_ns, uint64_t idle_ns) {
 // before it was.
 void who_is_idle_leaves_while_nothing_is_used(void **) {
     assert_int_equal(demoted_in(50 * ms, 100 * ms), 0);
-    assert_in_range(demoted_in(550 * ms, 100 * ms), 2 * 64, 4 * 64);
+    // In four ticks at most, and then with each 64th use.
+    assert_in_range(demoted_in(550 * ms, 100 * ms), 2 * 64, 4 * 64 + 1000 / 64 + 1);
     assert_int_equal(demoted_in(10 * s, 100 * ms), 1000);
     for (uint64_t idle : {s, 10 * s, 600 * s, 900 * s, 1000 * s}) {
         assert_int_equal(demoted_in(idle - 50 * ms, idle), 0);
@@ -160,6 +161,18 @@ void who_is_used_in_time_stays(void **) {
     }
 }
 
+// Nor does a time without any use before theirs keep those that are idle then.
+void quiet_before_the_uses_changes_nothing(void **) {
+    for (uint64_t quiet : {0 * s, 200 * s, 600 * s}) {
+        Trace trace = used_and_used_again(3000 * s);
+        trace.requests.insert(trace.requests.begin(), {0, Operation::create});
+        trace.time_ns.insert(trace.time_ns.begin(), 0);
+        for (size_t i = 1; i < trace.time_ns.size(); i++)
+            trace.time_ns[i] += quiet;
+        assert_int_equal(events_of(trace, idle_after(1000 * s, 1000 * s))["demote to 2"], 1000);
+    }
+}
+
 // It makes room for one that was idle in L1, and was not too long in L2.
 void who_makes_room_is_no_idler(void **) {
     RunOptions options = idle_after(20'000, 1000 * s);
@@ -210,6 +223,7 @@ int main() {
         cmocka_unit_test(a_long_gap_takes_no_time),
         cmocka_unit_test(who_leaves_has_his_slot_until_then),
         cmocka_unit_test(who_is_used_in_time_stays),
+        cmocka_unit_test(quiet_before_the_uses_changes_nothing),
         cmocka_unit_test(who_makes_room_is_no_idler),
         cmocka_unit_test(who_cannot_rise_is_not_fetched),
     };

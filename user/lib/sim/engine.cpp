@@ -171,8 +171,9 @@ void Engine::begin_objects() {
                                  : request.op == Operation::write;
     // The policy says of a use that it was at the last tick.
     bool after_quiet = tick_timer_.at - now > DS_TICK_NS;
-    if (result_.accesses++ % tick_uses == 0 || after_quiet)
+    if (result_.accesses % tick_uses == 0 || after_quiet)
         tick(now);
+    result_.accesses++;
     if (after_quiet)
         tick_after(DS_TICK_NS, now);
     if (cache_->policy.base)

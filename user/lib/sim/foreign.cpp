@@ -98,6 +98,11 @@ bool is_tar(std::string_view text) {
            said == sum;
 }
 
+/// It begins as what gzip packs does, but has flags that there are not.
+bool is_no_gzip(std::string_view text) {
+    return text.starts_with("\x1f\x8b\x08"sv) && text.size() > 3 && text[3] & 0xe0;
+}
+
 /// Of less than two bytes nobody can tell.
 void refuse_cut(const std::string &path, std::string_view text) {
     for (const Known &row : known)
@@ -128,7 +133,7 @@ void refuse_foreign(const std::string &path, Bytes bytes, bool whole) {
 
     refuse_packed(path, bytes);
     for (const Known &row : known)
-        if (!row.what.empty() && text.starts_with(row.magic))
+        if (!row.what.empty() && text.starts_with(row.magic) && !is_no_gzip(text))
             refuse(path, std::string(row.what), row.remedy);
     if (whole)
         refuse_cut(path, text);

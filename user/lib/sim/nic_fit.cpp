@@ -57,9 +57,12 @@ std::optional<NicPoint> point_of(std::string_view line) {
     return NicPoint{*qps, *mpps};
 }
 
-// Not one that begins as a number does, nor "nan" or "inf".
+// Not one that begins as a number does, nor "nan" or "inf", in quotes or not.
 bool is_name(std::string_view field) {
-    constexpr std::string_view begins_number = "0123456789+-.";
+    constexpr std::string_view begins_number = "0123456789+-.", quotes = "\"'";
+
+    field.remove_prefix(std::min(field.find_first_not_of(quotes), field.size()));
+    field.remove_suffix(field.size() - (field.find_last_not_of(quotes) + 1));
 
     return std::ranges::none_of(field, [](unsigned char c) { return std::iscntrl(c); }) &&
            !number<double>(field) &&

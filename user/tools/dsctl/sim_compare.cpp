@@ -111,7 +111,8 @@ void check_files(const std::vector<std::string> &files) {
             std::error_code ignored;  // reading says why there is none
             if (*file == *before)
                 throw usage("'" + *file + "' is named twice", "name it once");
-            if (std::filesystem::equivalent(*file, *before, ignored))
+            if (*file != "-" && *before != "-" &&
+                std::filesystem::equivalent(*file, *before, ignored))
                 throw usage("'" + *file + "' is the same file as '" + *before + "'",
                             "name it once");
         }
