@@ -235,9 +235,9 @@ static int install(struct ds_batch *b, const struct ds_batch_item *item)
 	return item->ret ?: b->ops->install(b, item);
 }
 
+/* Under the lock. */
 static void count_end(struct ds_batch *b, const struct ds_batch_item *item, int ret)
 {
-	ds_spin_lock(&b->lock);
 	if (!ret)
 		b->stats.installed++;
 	else if (ret == -ESTALE)
@@ -246,7 +246,6 @@ static void count_end(struct ds_batch *b, const struct ds_batch_item *item, int 
 		b->stats.failed++;
 	else
 		b->stats.declined++;
-	ds_spin_unlock(&b->lock);
 }
 
 int ds_batch_add(struct ds_batch *b, u32 token, struct ds_waiter *w, u64 now)
@@ -260,12 +259,13 @@ int ds_batch_add(struct ds_batch *b, u32 token, struct ds_waiter *w, u64 now)
 		ds_spin_unlock(&b->lock);
 		item.since = now;
 		ret = install(b, &item);
+		ds_spin_lock(&b->lock);
 		count_end(b, &item, ret);
 		if (ret != -ESTALE && ret != -EAGAIN)
-			return ret;
-		ds_spin_lock(&b->lock);
+			goto unlock;
 	}
 	ret = wait_for(b, token, w, now);
+unlock:
 	ds_spin_unlock(&b->lock);
 	return ret;
 }
@@ -409,8 +409,8 @@ static void end(struct ds_batch *b, u32 slot, const struct ds_batch_item *item, 
 	struct ds_waiter *waiters;
 	u32 late;
 
-	count_end(b, item, ret);
 	ds_spin_lock(&b->lock);
+	count_end(b, item, ret);
 	late = b->queue[slot].joined - item->joined;
 	waiters = leave(b, slot);
 	ds_spin_unlock(&b->lock);

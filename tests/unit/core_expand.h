@@ -9,8 +9,9 @@
 #include "core_test.h"
 #include "tokencache/slotmap.c"
 #include "tokencache/expand.c"
+#include "core_expand_waiter.h"
 
-enum { TOKENS = 2048, PAGE = 16, DOMAINS = 4, TESTERS = 2048 };
+enum { TOKENS = 2048, PAGE = 16, DOMAINS = 4 };
 
 static struct ds_expand box;
 static bool ended[TOKENS], in_l2[TOKENS];
@@ -90,36 +91,6 @@ static const struct ds_expand_ops ops = {
 };
 
 /* ---- who asks ---- */
-
-struct tester {
-	struct ds_expand_waiter w;
-	struct ds_token_desc buffer;
-	u32 told;
-	int ret;
-};
-
-static struct tester testers[TESTERS];
-
-static inline void told(struct ds_waiter *w, int ret)
-{
-	struct tester *t = container_of(w, struct tester, w.base);
-
-	t->told++;
-	t->ret = ret;
-}
-
-static inline struct ds_expand_waiter *waiter(u32 i, bool copy)
-{
-	testers[i] = (struct tester){ .w.base.done = told };
-	testers[i].w.buffer = copy ? &testers[i].buffer : NULL;
-	return &testers[i].w;
-}
-
-static inline void assert_told(u32 i, int ret)
-{
-	assert_int_equal(testers[i].told, 1);
-	assert_int_equal(testers[i].ret, ret);
-}
 
 static inline int ask(u32 token, u32 priority, struct ds_expand_waiter *w, u64 now)
 {

@@ -10,6 +10,7 @@
 #include "tokencache/fetch.h"
 #include "tokencache/inline.h"
 #include "core_cache.h"
+#include "core_expand_waiter.h"
 #include "core_queue_pair.h"
 
 enum { CAPACITY = 64, TOKENS = 2048, DOMAINS = 3 };
@@ -83,45 +84,14 @@ static inline u32 tier_of(u32 i)
 	return ds_word_tier(word);
 }
 
-struct tester {
-	struct ds_expand_waiter w;
-	struct ds_token_desc buffer;
-	u32 told;
-	int ret;
-};
-
-static struct tester testers[TOKENS];
-
-static inline void told(struct ds_waiter *w, int ret)
-{
-	struct tester *t = container_of(w, struct tester, w.base);
-
-	t->told++;
-	t->ret = ret;
-}
-
-static inline struct tester *tester(u32 i, bool copy)
-{
-	testers[i] = (struct tester){ .w.base.done = told };
-	testers[i].w.buffer = copy ? &testers[i].buffer : NULL;
-	return &testers[i];
-}
-
-static inline void assert_told(u32 i, int ret)
-{
-	assert_int_equal(testers[i].told, 1);
-	assert_int_equal(testers[i].ret, ret);
-}
-
 static inline int miss(u32 i, u64 now)
 {
-	return ds_fetch_miss(&fetch, tokens[i], &tester(i, false)->w.base, now);
+	return ds_fetch_miss(&fetch, tokens[i], &waiter(i, false)->base, now);
 }
 
 static inline int whole(u32 i, bool copy, u32 requester)
 {
-	return ds_fetch_whole(&fetch, tokens[i], requester, DS_EXPAND_URGENT, &tester(i, copy)->w,
-			      0);
+	return ds_fetch_whole(&fetch, tokens[i], requester, DS_EXPAND_URGENT, waiter(i, copy), 0);
 }
 
 static inline u32 owner(u32 i)

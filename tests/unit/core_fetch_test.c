@@ -22,7 +22,7 @@ static void forged_and_ended(void **state)
 	(void)state;
 	start(4, 16);
 	for (i = 0; i < ARRAY_SIZE(forged); i++) {
-		assert_int_equal(ds_fetch_miss(&fetch, forged[i], &tester(i, false)->w.base, 0),
+		assert_int_equal(ds_fetch_miss(&fetch, forged[i], &waiter(i, false)->base, 0),
 				 -EINPROGRESS);
 		assert_int_equal(ds_fetch_whole(&fetch, forged[i],
 						ds_token_index(forged[i]) % DOMAINS,
