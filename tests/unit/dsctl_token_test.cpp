@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When dsctl takes a device's counters for those of one that has come back.
+// When dsctl takes a device's counters for those of one that has come back; what it says of
+// parameters.
 #include "../../user/tools/dsctl/token.hpp"
 
 #include <setjmp.h>
@@ -54,12 +55,25 @@ void one_has_fallen(void **) {
     assert_true(dsctl::has_begun_anew(counters(), now));
 }
 
+/// Who is no administrator gets no note of a share from the module; there may be many shares.
+void a_share_says_whose_it_is(void **) {
+    dsctl::nl::Message parameter(DS_CMD_TOKEN_PARAM_GET);
+
+    parameter.put(dsctl::attr::name, "SHARE_MIN").put(dsctl::attr::setting, uint64_t{50});
+    assert_string_equal(dsctl::parameter_note(parameter).c_str(), "");
+    parameter.put(dsctl::attr::domain, uint32_t{7});
+    assert_string_equal(dsctl::parameter_note(parameter).c_str(), "domain 7");
+    parameter.put(dsctl::attr::reason, "domain 7 has 5 slots");
+    assert_string_equal(dsctl::parameter_note(parameter).c_str(), "domain 7 has 5 slots");
+}
+
 }  // namespace
 
 int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(counts_that_go_on),
         cmocka_unit_test(one_has_fallen),
+        cmocka_unit_test(a_share_says_whose_it_is),
     };
 
     return cmocka_run_group_tests_name("dsctl_token", tests, nullptr, nullptr);

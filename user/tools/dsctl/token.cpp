@@ -78,4 +78,10 @@ std::vector<nl::Message> read_token_parameters(Kernel &kernel) {
     return kernel.dump(DS_CMD_TOKEN_PARAM_GET, "list the parameters of the token cache");
 }
 
+std::string parameter_note(const nl::Message &parameter) {
+    auto domain = parameter.get(attr::domain);
+
+    return parameter.get_or(attr::reason, domain ? "domain " + std::to_string(*domain) : "");
+}
+
 }  // namespace dsctl

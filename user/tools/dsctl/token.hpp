@@ -45,6 +45,10 @@ std::map<std::string, TokenCounters> read_token_counters(Kernel &kernel);
 // The parameters of the token cache, as messages, in the module's order.
 std::vector<nl::Message> read_token_parameters(Kernel &kernel);
 
+// What is to be known of the value of a parameter; of one of a trust domain at least of which. The
+// module's own note, which says so, too, is for administrators.
+std::string parameter_note(const nl::Message &parameter);
+
 // The verbs.
 Exit token_show(Call &call);
 Exit token_map(Call &call);

@@ -157,7 +157,7 @@ Row parameter_row(const nl::Message &parameter) {
             std::to_string(parameter.get_or(attr::least, 0)),
             std::to_string(parameter.get_or(attr::most, 0)),
             std::to_string(parameter.get_or(attr::normal, 0)),
-            parameter.get_or(attr::reason, "")};
+            parameter_note(parameter)};
 }
 
 // NAME, or both sides of NAME=VALUE.
