@@ -94,7 +94,7 @@ static const char *ds_import_sentence(int err)
 	case -EINVAL:
 		return "no RDMA object is like this; see struct ds_token_object";
 	case -EDQUOT:
-		return "a host has at most 262144 imported objects; forget those of another device";
+		return "a host has at most 262144 imported objects, replaced ones too; forget some";
 	default:
 		return NULL;
 	}

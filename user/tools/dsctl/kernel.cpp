@@ -85,7 +85,9 @@ constexpr struct {
     {DS_CMD_TOKEN_SET, ENOSPC, "lower SHARE_MIN of another domain: see 'dsctl token set'"},
     {DS_CMD_TOKEN_IMPORT, ENODEV, "list the RDMA devices with 'dsctl dev'"},
     {DS_CMD_TOKEN_IMPORT, ESTALE, "import it again when the other import is done"},
-    {DS_CMD_TOKEN_IMPORT, EDQUOT, "forget another device's with 'dsctl token import DEV --forget'"},
+    {DS_CMD_TOKEN_IMPORT, EDQUOT,
+     "forget what was imported before, of this device or another, with 'dsctl token import DEV "
+     "--forget'"},
     {DS_CMD_TOKEN_FORGET, ENODEV, "list the RDMA devices with 'dsctl dev'"},
     {DS_CMD_TOKEN_FORGET, ENOENT, "import it first with 'dsctl token import'"},
     {DS_CMD_TOKEN_PIN, EBADF, "list the tokens with 'dsctl token show'"},
