@@ -82,7 +82,9 @@ constexpr struct {
     {DS_CMD_TOKEN_SET, ERANGE, "see the range with 'dsctl token set'"},
     {DS_CMD_TOKEN_SET, EINVAL,
      "see what there is, and of which trust domain, with 'dsctl token set'"},
-    {DS_CMD_TOKEN_SET, ENOSPC, "lower SHARE_MIN of another domain: see 'dsctl token set'"},
+    {DS_CMD_TOKEN_SET, ENOSPC,
+     "lower SHARE_MIN of another domain, or take its share away (SHARE_MIN=0, then SHARE_MAX to "
+     "L1_CAPACITY): see 'dsctl token set'"},
     {DS_CMD_TOKEN_IMPORT, ENODEV, "list the RDMA devices with 'dsctl dev'"},
     {DS_CMD_TOKEN_IMPORT, ESTALE, "import it again when the other import is done"},
     {DS_CMD_TOKEN_IMPORT, EDQUOT,
