@@ -55,7 +55,7 @@ void ds_token_foreign_exit(void);
 /*
  * Context: process; the devices' lock is held.
  * Return: 0; -ESTALE: not the next part of the import that is under way; -EINVAL: no
- * object; -EDQUOT, -ENOMEM. An error ends the import.
+ * object; -EDQUOT, -ENOMEM. An error but -ESTALE ends the import.
  */
 int ds_token_import(struct ds_token_device *dev, const struct ds_token_part *part);
 
