@@ -12,7 +12,7 @@
 
 # shellcheck source=tests/e2e/lib.sh
 . /share/lib.sh
-tolerance_kib=4096	# page tables, per-CPU lists and the like come and go
+tolerance_kib=6144	# page tables, per-CPU lists and the like come and go
 # So do the records of a kernel that checks itself. Still less than a segment of 16 MiB.
 [ ! -e /sys/kernel/debug/kmemleak ] || tolerance_kib=12288
 
