@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# Builds the fuzzers of the portable core into $(BUILD)/fuzz, core and all by clang.
+# Builds the fuzzers of the portable core, and of the simulator's traces, into $(BUILD)/fuzz, what they
+# fuzz and all by clang.
 # Included by the top-level Makefile; alone:
 #
 #   make -f tests/fuzz/fuzz.mk fuzz
@@ -14,7 +15,7 @@ fuzz_headers	= $(wildcard kernel/*.h kernel/rdm/*.h include/uapi/ds/*.h)
 .PHONY: fuzz
 # Not in ALL: only tests need clang.
 test soak: fuzz
-fuzz: $(FUZZ_BIN)/parse_fuzz $(FUZZ_BIN)/serve_fuzz $(FUZZ_BIN)/seeds
+fuzz: $(addprefix $(FUZZ_BIN)/,parse_fuzz serve_fuzz trace_fuzz seeds)
 
 $(FUZZ_BIN)/parse_fuzz: tests/fuzz/parse_fuzz.c $(fuzz_codec) $(fuzz_headers)
 	@mkdir -p $(@D)
@@ -24,6 +25,11 @@ fuzz_core	:= $(patsubst %,kernel/rdm/%.c,serve session packet_space vspace buddy
 $(FUZZ_BIN)/serve_fuzz: tests/fuzz/serve_fuzz.c $(fuzz_codec) $(fuzz_core) $(fuzz_headers)
 	@mkdir -p $(@D)
 	clang-14 $(fuzz_flags) $(fuzz_san) -o $@ $(filter %.c,$^)
+
+fuzz_trace	:= $(patsubst %,user/lib/%.cpp,abi/errors sim/trace sim/decode_text sim/decode_binary sim/guess sim/source sim/unpack sim/foreign)
+$(FUZZ_BIN)/trace_fuzz: tests/fuzz/trace_fuzz.cpp $(fuzz_trace) $(wildcard user/lib/sim/*.hpp user/lib/include/ds/*.hpp)
+	@mkdir -p $(@D)
+	clang++-14 -std=c++20 -Iuser/lib -Iuser/lib/include $(filter-out -std=%,$(fuzz_flags)) $(fuzz_san) -o $@ $(filter %.cpp,$^) -lz -llzma -lzstd
 
 $(FUZZ_BIN)/seeds: tests/fuzz/seeds.c $(fuzz_codec) $(fuzz_headers)
 	@mkdir -p $(@D)

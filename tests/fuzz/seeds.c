@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * DS: what the fuzzers begin with: that of the parsers with one good packet of each kind,
- * that of the server with many requests.
+ * that of the server with many requests, that of traces with some of each format and packing.
  *
- *	seeds parse_fuzz|serve_fuzz FOLDER
+ *	seeds parse_fuzz|serve_fuzz|trace_fuzz FOLDER
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,14 +74,56 @@ static void save_requests(const char *folder)
 	}
 }
 
+#define NUL7	"\0\0\0\0\0\0\0"
+
+static const struct {
+	const char	*bytes;
+	u32		size;
+} traces[] = {
+#define TRACE(bytes)	{ bytes, sizeof(bytes) - 1 }
+	/* our own: version 1, records of 16 bytes: time, handle, operation, tier */
+	TRACE("DSTRACE1\1\0\0\0\020\0\0\0" NUL7 "\1\7\0\100\0\2\3\0\0" NUL7 "\1\7\0\100\0\1\1\0\0"),
+	TRACE("1\n2\n3\n1\n2\n3\n"),
+	TRACE("time,object,operation\n10,7,read\n20,8,write\n30,9,create\n40,9,free\n"),
+	TRACE("object\n\"7\"\n0x8\n"),
+	TRACE("10 4 0 0\n20 1 0 1\n"),
+	TRACE("l 0x1000 4\ns 0x2040 8\n"),
+	TRACE("\0\0\0\1\0\0\0\2\0\0\0\1"),
+	TRACE("\1" NUL7 "\2" NUL7 "\1" NUL7),
+	/* seconds, object, size, the next request of it: twice */
+	TRACE("\1\0\0\0\7\0\0\0\0\0\0\0\100\0\0\0\1\0\0\0\0\0\0\0"
+	      "\2\0\0\0\7\0\0\0\0\0\0\0\100\0\0\0\377\377\377\377\377\377\377\377"),
+	/* 1, 2, 1, packed by gzip, xz and zstd */
+	TRACE("\x1f\x8b\x08\0\0\0\0\0\x02\x03\x33\xe4\x32\xe2\x32\xe4\x02\0\x5a\x36\x94"
+	      "\x45\x06\0\0\0"),
+	TRACE("\xfd\x37\x7a\x58\x5a\0\0\x04\xe6\xd6\xb4\x46\x02\0\x21\x01\x16\0\0\0\x74"
+	      "\x2f\xe5\xa3\x01\0\x05\x31\x0a\x32\x0a\x31\x0a\0\0\0\xf9\x23\x10\xc7"
+	      "\x7f\x4b\x85\xe7\0\x01\x1e\x06\xc1\x2f\xa4\x1d\x1f\xb6\xf3\x7d\x01\0\0\0"
+	      "\0\x04\x59\x5a"),
+	TRACE("\x28\xb5\x2f\xfd\x04\x58\x31\0\0\x31\x0a\x32\x0a\x31\x0a\xc8\xe2\x1e\x07"),
+#undef TRACE
+};
+
+/* Each as what it is taken for, and as what trace_fuzz calls 1 to 8: one of the formats. */
+static void save_traces(const char *folder)
+{
+	for (u32 number = 0; number < sizeof(traces) / sizeof(traces[0]); number++) {
+		memcpy(input + 1, traces[number].bytes, traces[number].size);
+		for (u8 how = 0; how < 9; how++)
+			save(folder, "trace", number * 9 + how, how, traces[number].size);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	if (argc == 3 && !strcmp(argv[1], "parse_fuzz")) {
 		save_packets(argv[2]);
 	} else if (argc == 3 && !strcmp(argv[1], "serve_fuzz")) {
 		save_requests(argv[2]);
+	} else if (argc == 3 && !strcmp(argv[1], "trace_fuzz")) {
+		save_traces(argv[2]);
 	} else {
-		fprintf(stderr, "usage: seeds parse_fuzz|serve_fuzz FOLDER\n");
+		fprintf(stderr, "usage: seeds parse_fuzz|serve_fuzz|trace_fuzz FOLDER\n");
 		return 2;
 	}
 	return 0;

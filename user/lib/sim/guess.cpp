@@ -91,9 +91,10 @@ bool is_oracle(Bytes bytes) {
 
     for (size_t i = 0; i < count; i++) {
         auto r = at<OracleRecord>(bytes, i);
+        uint64_t id = r.id;  // a record's lies where no reference may point to
         auto next = static_cast<uint64_t>(r.next);
         auto same = [&](uint64_t n) {
-            return n > i && n < count && at<OracleRecord>(bytes, n).id == r.id;
+            return n > i && n < count && at<OracleRecord>(bytes, n).id == id;
         };
         // Of a file that was cut, the next request may be behind its end.
         bool unseen =
@@ -101,7 +102,7 @@ bool is_oracle(Bytes bytes) {
         bool sized = r.size >= 1 && r.size <= largest;
         if (r.seconds < last || !sized || !(unseen || same(next) || same(next - 1)))
             return false;
-        auto [before, is_new] = announced.try_emplace(r.id, next);
+        auto [before, is_new] = announced.try_emplace(id, next);
         if (!is_new && before->second != i && before->second != i + 1)
             return false;
         before->second = next;
