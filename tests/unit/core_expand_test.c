@@ -396,6 +396,22 @@ static void urgent_first_but_not_for_ever(void **state)
 	finish();
 }
 
+/* One of the background left when it was its turn: urgent ones do not wait for it. */
+static void whose_turn_it_was_has_left(void **state)
+{
+	(void)state;
+	start();
+	set(DS_EXPAND_URGENT_RUN, 1);
+	ask_background(100);
+	ask_staged(0, 0);
+	ask_staged(1, 1);
+	assert_int_equal(ds_expand_serve(&box, 1), 1);
+	ds_expand_revoked(&box, 100);
+	assert_int_equal(ds_expand_serve(&box, 9), 1);
+	assert_told(1, 0);
+	finish();
+}
+
 /* Under a flood of urgent requests one of the background waits for so many, not more. */
 static void background_does_not_starve(void **state)
 {
@@ -461,6 +477,7 @@ int main(void)
 		TEST(a_requester_has_a_limit),
 		TEST(prestaging_has_the_limit_too),
 		TEST(urgent_first_but_not_for_ever),
+		TEST(whose_turn_it_was_has_left),
 		TEST(background_does_not_starve),
 		TEST(joined_by_an_urgent_one),
 	};
