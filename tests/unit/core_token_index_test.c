@@ -77,6 +77,9 @@ static void retirement(void **state)
 		assert_int_equal(get((u32)DS_TOKEN_CQ << DS_TOKEN_TYPE_OFF |
 				     gen << DS_TOKEN_GEN_OFF), -ESTALE);
 	assert_int_equal(ds_token_count(&table), 1);
+	/* Also when its page is full, as long as there are pages for all. */
+	for (i = 2; i <= DS_TOKEN_PAGE; i++)
+		assert_int_equal(ds_token_index(create(DS_TOKEN_CQ, i)), i);
 }
 
 /* When there is no other, who has rested longest begins again. */
