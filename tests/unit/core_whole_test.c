@@ -298,7 +298,7 @@ static void unreadable(void **state)
 
 static void buffers_are_bounded(void **state)
 {
-	u32 i, got = 0;
+	u32 i, got = 0, wide = 0, from_copies = 0;
 	int ret;
 
 	(void)state;
@@ -307,12 +307,14 @@ static void buffers_are_bounded(void **state)
 		ret = ask(i);
 		assert_true(ret == -EINPROGRESS || ret == -ENOSPC);
 		got += ret == -EINPROGRESS;
+		wide += ret == -EINPROGRESS && is_wide(i);
 		work();
 	}
 	assert_true(got <= DS_WHOLE_SETS * DS_WHOLE_WAYS && got > DS_WHOLE_SETS * 3);
 	assert_int_equal(buffers.stats.kept, got);
 	for (i = 0; i < TOKENS; i++)
-		use(i);
+		from_copies += !use(i) && is_wide(i);
+	assert_int_equal(from_copies, wide);
 	/* One that ends makes room for another one of its set. */
 	for (i = 0; !find_copy(&buffers, tokens[i]); i++)
 		;
