@@ -4,6 +4,7 @@
  * mailbox: what is read is always what the token says. core_fetch_host_test has the mailbox alone.
  */
 #include "core_fetch.h"
+#include "tokencache/change.h"
 
 static void wrong_parameters(void **state)
 {
@@ -206,6 +207,46 @@ static void pages(void **state)
 	}
 }
 
+static u32 last_uses;
+
+static void count_last_use(struct ds_token_idle *idle)
+{
+	(void)idle;
+	last_uses++;
+}
+
+/* One that has ended, or may not be read on its way, is not copied; no use of it is lost. */
+static void what_cannot_be_copied(void **state)
+{
+	struct ds_token_idle idle = { .done = count_last_use };
+	struct ds_batch_item item = { 0 };
+	struct ds_cache_change ch;
+	u32 page;
+
+	(void)state;
+	start(2, 0);
+	last_uses = 0;
+	item.token = tokens[9];
+	page = ds_fetch_page(&cache, item.token);
+	cache.table.blocking = true;
+	assert_int_equal(ds_cache_miss_begin(&cache, item.token, &ch), 0);
+	assert_int_equal(fetch.batch.ops->fetch(&fetch.batch, page, &item, 1), 0);
+	assert_int_equal(item.ret, -EAGAIN);
+	ds_spin_lock(&cache.lock);
+	assert_int_equal(ds_change_end(&cache, &ch, 0), 0);
+	ds_spin_unlock(&cache.lock);
+	assert_int_equal(ds_token_hold(&cache.table, item.token), 0);
+	assert_int_equal(ds_token_revoke(&cache.table, item.token, &idle), -EINPROGRESS);
+	assert_int_equal(fetch.batch.ops->fetch(&fetch.batch, page, &item, 1), 0);
+	assert_int_equal(item.ret, -ESTALE);
+	assert_int_equal(last_uses, 0);
+	ds_token_put(&cache.table, item.token);
+	assert_int_equal(last_uses, 1);
+	ds_token_free(&cache.table, item.token);
+	tokens[9] = create(9);
+	stop();
+}
+
 static void moved_meanwhile(void **state)
 {
 	(void)state;
@@ -346,6 +387,7 @@ int main(void)
 		TEST(misses_in_l2),
 		TEST(neighbours_wait_in_staging),
 		TEST(pages),
+		TEST(what_cannot_be_copied),
 		TEST(moved_meanwhile),
 		TEST(pauses_between_pages),
 		TEST(work_says_when),
