@@ -198,6 +198,7 @@ static void no_index(void **state)
 {
 	struct ds_token_desc d = desc_of(DS_TOKEN_QP, 0);
 	u32 last, token, i;
+	u64 word;
 
 	(void)state;
 	create(DS_TOKEN_CQ, 0);
@@ -205,6 +206,7 @@ static void no_index(void **state)
 	for (i = 0; i < DS_TOKEN_PAGE; i++)
 		last = create(DS_TOKEN_QP, i);
 	assert_int_equal(ds_token_index(last), INDICES - 1);
+	assert_int_equal(ds_token_at(&table, INDICES - 1, &word), last);
 	assert_int_equal(ds_token_create(&table, &d, &token), -ENOSPC);
 	assert_int_equal(ds_token_index(create(DS_TOKEN_CQ, 1)), 1);	/* of one word */
 	end(last);
