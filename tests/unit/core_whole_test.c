@@ -326,6 +326,11 @@ static void buffers_are_bounded(void **state)
 	stop();
 }
 
+static bool are_all_kept(const struct ds_whole_copy *set)
+{
+	return set[0].kept && set[1].kept && set[2].kept && set[3].kept;
+}
+
 /* Once all buffers of a set are kept, who asks for one does not wait for the lock. */
 static void a_full_set_takes_no_lock(void **state)
 {
@@ -340,7 +345,7 @@ static void a_full_set_takes_no_lock(void **state)
 	}
 	ds_spin_lock(&buffers.lock);
 	for (i = 0; i < TOKENS; i++) {
-		if (!is_full_of_kept(set_of(&buffers, tokens[i])))
+		if (!are_all_kept(set_of(&buffers, tokens[i])))
 			continue;
 		ret = ask(i);
 		kept += ret == -EEXIST;
