@@ -70,6 +70,9 @@ static void staged_into_a_full_l2(void **state)
 	assert_int_equal(ds_cache_pin(&cache, tokens[0], false), 0);
 	assert_int_equal(ds_cache_miss(&cache, tokens[1]), 0);
 	assert_int_equal(ds_cache_stage(&cache, tokens[1]), 0);
+	assert_int_equal(ds_cache_pin(&cache, tokens[1], true), 0);	/* it need not go down */
+	assert_int_equal(ds_cache_stage(&cache, tokens[1]), 0);
+	assert_int_equal(ds_cache_pin(&cache, tokens[1], false), 0);
 	assert_int_equal(tier_of(1), 1);
 	for (i = 2; i < TOKENS; i++) {
 		post(i, 7);
