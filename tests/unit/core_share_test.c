@@ -95,8 +95,10 @@ static void shares_that_went(void **state)
 	for (i = 0; i < 1000; i++)
 		ds_cache_tick(&cache, i * 100000000ull, i, &no_load, 64);
 	assert_int_equal(cache.shares.count, 0);
-	for (i = 0; i < DS_SHARES; i++)
+	for (i = 0; i < DS_SHARES; i++) {
 		assert_int_equal(ds_cache_partition(&cache, 200 + i, 1, CAPACITY), 0);
+		assert_non_null(ds_share_find(&cache.shares, 200 + i));
+	}
 	/* With the last share goes the last entry, for which domains would be looked up. */
 	for (i = 0; i < DS_SHARES; i++)
 		assert_int_equal(ds_cache_partition(&cache, 200 + i, 0, CAPACITY), 0);
