@@ -73,6 +73,17 @@ static u32 find(u32 token)
 	return DS_L1_NONE;
 }
 
+static void limits(void **state)
+{
+	struct ds_l1 l1;
+
+	(void)state;
+	assert_int_equal(ds_l1_init(&l1, 0), -EINVAL);
+	assert_int_equal(ds_l1_init(&l1, DS_L1_MAX + 1), -EINVAL);
+	assert_int_equal(ds_l1_init(&l1, DS_L1_MAX), 0);
+	ds_l1_destroy(&l1);
+}
+
 static void hints(void **state)
 {
 	u32 a = create(1), other;
@@ -319,6 +330,7 @@ static void revoked_by_others(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(limits),
 		cmocka_unit_test_setup_teardown(hints, setup, teardown),
 		cmocka_unit_test_setup_teardown(two_in_a_place, setup, teardown),
 		cmocka_unit_test_setup_teardown(no_handle, setup, teardown),
