@@ -57,6 +57,26 @@ static void a_domain_gets_less(void **state)
 	stop_domains(pds);
 }
 
+/* What a domain has that has no share any more is nobody's; others keep what is theirs. */
+static void of_a_share_that_went(void **state)
+{
+	u32 i, pds[DOMAINS];
+
+	(void)state;
+	start_domains(pds);
+	assert_int_equal(ds_shares_prepare(&cache.shares), 0);
+	for (i = 1; i < DOMAINS; i++)
+		assert_int_equal(ds_cache_partition(&cache, 100 + i, 1, 10), 0);
+	for (i = 0; i < 3 * DOMAINS; i++)
+		use(i);
+	assert_int_equal(ds_cache_partition(&cache, 101, 0, CAPACITY), 0);
+	assert_int_equal(tick(100), 0);
+	assert_int_equal(cache.shares.of[0].used, 0);
+	assert_int_equal(ds_share_find(&cache.shares, 102)->used, 3);
+	assert_int_equal(ds_share_find(&cache.shares, 103)->used, 3);
+	stop_domains(pds);
+}
+
 /* Who cannot go is passed by, and does not keep other domains from going. */
 static void who_cannot_go(void **state)
 {
@@ -227,6 +247,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_domain_gets_less),
+		TEST(of_a_share_that_went),
 		TEST(who_cannot_go),
 		TEST(the_oldest_is_in_use),
 		TEST(revoked_and_too_many),
