@@ -209,6 +209,7 @@ static void a_handle_of_another_type(void **state)
 	assert_int_equal(ds_cache_stage(&cache, forged), -EBADF);
 	assert_int_equal(ds_cache_pin(&cache, forged, true), -EBADF);
 	assert_int_equal(ds_token_add_posted(&cache.table, forged, 1), -EBADF);
+	assert_int_equal(ds_token_add_posted(&cache.table, forged + DS_TOKEN_PAGE, 1), -EBADF);
 	assert_int_equal(ds_token_revoke(&cache.table, forged, NULL), -EBADF);
 	for (i = 0; i < DS_TOKEN_PAGE; i++)
 		end(pds[i]);
