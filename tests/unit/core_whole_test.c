@@ -326,6 +326,25 @@ static void buffers_are_bounded(void **state)
 	stop();
 }
 
+/* Copies that are asked for have their buffers, too. */
+static void no_buffer_is_left(void **state)
+{
+	u32 i, full = 0;
+	int ret;
+
+	(void)state;
+	start();
+	assert_int_equal(ds_expand_set(&fetch.box, DS_EXPAND_REQUESTER_MAX, 4096), 0);
+	assert_int_equal(ds_expand_set(&fetch.box, DS_EXPAND_BACKGROUND_MAX, 4096), 0);
+	for (i = 0; i < TOKENS; i++) {
+		ret = ask(i);
+		assert_true(ret == -EINPROGRESS || ret == -ENOSPC);
+		full += ret == -ENOSPC;
+	}
+	assert_true(full >= TOKENS - DS_WHOLE_SETS * DS_WHOLE_WAYS);
+	stop();
+}
+
 static bool are_all_kept(const struct ds_whole_copy *set)
 {
 	return set[0].kept && set[1].kept && set[2].kept && set[3].kept;
@@ -368,6 +387,7 @@ int main(void)
 		TEST(errors_are_asked_for_again),
 		TEST(unreadable),
 		TEST(buffers_are_bounded),
+		TEST(no_buffer_is_left),
 		TEST(a_full_set_takes_no_lock),
 	};
 
