@@ -128,6 +128,19 @@ static void two_in_a_place(void **state)
 	assert_int_equal(ds_l1_find(&table.l1, same[0], &p), DS_L1_NONE);
 }
 
+/* Whose version has come round has the same word as before, though its slot is another's by now. */
+static void in_another_ones_slot(void **state)
+{
+	u32 a = create(1), b = create(2);
+	struct ds_token_pack p = { 0, 0 };
+	struct ds_token_desc d;
+
+	(void)state;
+	assert_int_equal(move_now(&table, a, 1, 3), 0);
+	ds_l1_fill(&table.l1, 3, b, &p);
+	assert_int_equal(ds_token_get(&table, a, &d), -EAGAIN);
+}
+
 /* A handle of 0 is no token, though an empty slot shows 0. */
 static void no_handle(void **state)
 {
@@ -331,6 +344,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(limits),
+		cmocka_unit_test_setup_teardown(in_another_ones_slot, setup, teardown),
 		cmocka_unit_test_setup_teardown(hints, setup, teardown),
 		cmocka_unit_test_setup_teardown(two_in_a_place, setup, teardown),
 		cmocka_unit_test_setup_teardown(no_handle, setup, teardown),
