@@ -21,6 +21,7 @@ static void memory(void **state)
 	}
 	allocs_left = -1;
 	assert_in_range(allocs, 8, 99);
+	assert_non_null(cache.table.l2.pages);
 	assert_int_equal(ds_cache_destroy(&cache), 0);
 	assert_int_equal(allocs_held, 0);
 	assert_int_equal(ds_cache_init(&cache, 100, CAPACITY, DS_POLICY_DEFAULT,
