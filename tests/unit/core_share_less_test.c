@@ -68,9 +68,13 @@ static void of_a_share_that_went(void **state)
 	for (i = 1; i < DOMAINS; i++)
 		assert_int_equal(ds_cache_partition(&cache, 100 + i, 1, 10), 0);
 	for (i = 0; i < 3 * DOMAINS; i++)
-		use(i);
+		if (i % DOMAINS != 1)
+			use(i);
+	use(1);		/* its domain keeps all that it has */
+	assert_int_equal(cache.policy.pinned, 3);
 	assert_int_equal(ds_cache_partition(&cache, 101, 0, CAPACITY), 0);
 	assert_int_equal(tick(100), 0);
+	assert_int_equal(cache.policy.pinned, 2);
 	assert_int_equal(cache.shares.of[0].used, 0);
 	assert_int_equal(ds_share_find(&cache.shares, 102)->used, 3);
 	assert_int_equal(ds_share_find(&cache.shares, 103)->used, 3);
