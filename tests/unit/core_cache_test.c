@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "tokencache/inline.h"
+#include "tokencache/table.h"
 #include "core_cache.h"
 #include "core_queue_pair.h"
 
@@ -195,12 +196,17 @@ static void a_handle_of_another_type(void **state)
 	struct ds_token_desc d = { .type = DS_TOKEN_PD };
 	u32 i, pds[DS_TOKEN_PAGE], forged;
 	struct ds_token_pack p;
+	u64 word;
 
 	(void)state;
 	assert_int_equal(ds_cache_init(&cache, DS_TOKEN_PAGE, CAPACITY, DS_POLICY_DEFAULT, 0,
 				       DS_L2_ANYWHERE), 0);
 	for (i = 0; i < DS_TOKEN_PAGE; i++)
 		assert_int_equal(ds_token_create(&cache.table, &d, &pds[i]), 0);
+	assert_int_equal(ds_token_find(&cache.table, pds[0], &word), 0);
+	p.hot = 5;
+	assert_true(ds_token_peek(&cache.table, pds[0], word, &p));
+	assert_int_equal(p.hot, 0);	/* it has one word */
 	forged = ds_token_make(DS_TOKEN_QP, ds_token_gen(pds[i - 1]), ds_token_index(pds[i - 1]));
 	assert_int_equal(ds_cache_look(&cache, forged, &p), -EBADF);
 	assert_int_equal(cache_get(&cache, forged, &d), -EBADF);
