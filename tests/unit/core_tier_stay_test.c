@@ -90,6 +90,27 @@ static void pinned_after_all(void **state)
 	stop();
 }
 
+/* Who was to come and did not leaves the slot free, if who was there before is at home by now. */
+static void none_is_there_after_all(void **state)
+{
+	struct ds_cache_change ch = { .count = 0 };
+	u32 i;
+
+	(void)state;
+	start(DS_POLICY_DEFAULT, 0);
+	for (i = 0; i < CAPACITY; i++)
+		assert_int_equal(ds_cache_miss(&cache, tokens[i]), 0);
+	assert_int_equal(ds_word_slot(word_of(tokens[0])), 0);
+	assert_int_equal(ds_change_vacate(&cache, &ch, 0), 0);
+	assert_int_equal(ds_change_end(&cache, &ch, 0), 0);
+	ds_change_forget(&cache, 0);
+	assert_int_equal(ds_cache_miss_begin(&cache, tokens[i], &ch), 0);
+	assert_int_equal(ch.moves[0].move.slot, 0);
+	ds_change_end(&cache, &ch, -ECANCELED);
+	assert_int_not_equal(ds_policy_key(&cache.policy, 0), ds_token_index(tokens[0]));
+	stop();
+}
+
 static void pinned(void **state)
 {
 	u32 i, in[4], l1[CAPACITY], n = 0;
@@ -231,6 +252,7 @@ int main(void)
 		TEST(l2_cannot_go),
 		TEST(l1_cannot_go),
 		TEST(pinned_after_all),
+		TEST(none_is_there_after_all),
 		TEST(pinned),
 		TEST(pinned_at_home),
 		TEST(not_allowed_everywhere),
