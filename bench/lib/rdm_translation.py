@@ -6,7 +6,7 @@ import subprocess
 import modules
 from nodes import ROOT, BenchError, Nodes
 from report import Report
-from turns import add_rows, figures, others_during
+from turns import add_rows, figures, with_others
 
 MODULE = "ds_bench_translation"
 ROUNDS = 6  # for each pair of runs that is asked for: they are short, and the host is never quiet
@@ -44,12 +44,10 @@ def natively(options):
     """Rows of a program on this host."""
     if not os.path.exists(NATIVE):
         raise BenchError(f"there is no {NATIVE}: call me by make bench")
-    said = []
-    others = others_during(lambda: said.append(subprocess.run([NATIVE, str(ROUNDS * options.pairs)], check=True, text=True,
-                                                              stdout=subprocess.PIPE).stdout),
-                           lambda: sum(os.times()[:4]))
+    said, others = with_others(lambda: subprocess.run([NATIVE, str(ROUNDS * options.pairs)], check=True, text=True,
+                                                      stdout=subprocess.PIPE).stdout)
     report = Report("rdm")
-    add_rows(report, NATIVE_ROWS, [figures(line) for line in said[0].splitlines()],
+    add_rows(report, NATIVE_ROWS, [figures(line) for line in said.splitlines()],
              f"build/bench/translation {ROUNDS * options.pairs}", others)
     return report.rows
 

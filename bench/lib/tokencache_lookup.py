@@ -6,7 +6,7 @@ import subprocess
 import modules
 from nodes import ROOT, BenchError, Nodes
 from report import Report
-from turns import add_rows, figures, others_during
+from turns import add_rows, figures, with_others
 
 MODULE = "ds_bench_tokencache"
 ROUNDS = 6  # for each pair of runs that is asked for: they are short, and the host is never quiet
@@ -76,16 +76,16 @@ def add_policies(report, counted, command):
 
 def add_objects(report, objects, rounds):
     """Rows of a number of objects. Returns what the program said of policies, which is the same for any number, and the command."""
-    command, said = f"{NATIVE} {objects} {rounds}", []
+    command = f"{NATIVE} {objects} {rounds}"
 
     def measure():
         done = subprocess.run(command.split(), cwd=ROOT, check=False, text=True, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE)
         if done.returncode:
             raise BenchError(f"{command}: status {done.returncode}: {done.stderr.strip()}")
-        said.extend(figures(line) for line in done.stdout.splitlines())
+        return [figures(line) for line in done.stdout.splitlines()]
 
-    others = others_during(measure, lambda: sum(os.times()[:4]))
+    said, others = with_others(measure)
     for table, column in ((NATIVE_ROWS, "directory"), (HOT_ROWS, "inlone")):
         rows = [(f"{metric}, {objects:,} on this host", *rest) for metric, *rest in table]
         add_rows(report, rows, [line for line in said if column in line], command, others)

@@ -14,6 +14,7 @@ import tempfile
 import tokencache_made
 from nodes import ROOT, BenchError
 from report import Report
+from turns import with_others
 
 DSCTL = os.path.join("build", "bin", "dsctl")
 TRACES = ("OLTP.lis.zst", "orm-busy.trace.xz", "web12.trace.xz", "scarab-recs.trace.xz", "multi3.trace.gz", "2_pools.trace.gz",
@@ -307,12 +308,13 @@ def tiers(report, folder):
     for name in LARGE:
         trace = name.split(".")[0]
         for policy in ("default", "literal-001"):
-            answer, command = ask("run", os.path.join(folder, name), "--policy", policy, "--timing")
+            path = os.path.join(folder, name)
+            (answer, command), others = with_others(lambda: ask("run", path, "--policy", policy, "--timing"))
             timing, run = answer["timing"], answer["run"]
-            report.rounds(f"time of three tiers, {trace}, {policy}", "s", (timing["run_s"], timing["lru_s"]), 0.0, command, "bare LRU",
+            report.rounds(f"time of three tiers, {trace}, {policy}", "s", (timing["run_s"], timing["lru_s"]), others, command, "bare LRU",
                           "<= 4.0")
-            figures, native = natively(os.path.join(folder, name), policy)
-            report.rounds(f"time of three tiers, {trace}, {policy}, by another LRU", "s", figures, 0.0, native,
+            (figures, native), others = with_others(lambda: natively(path, policy))
+            report.rounds(f"time of three tiers, {trace}, {policy}, by another LRU", "s", figures, others, native,
                           "std::list and std::unordered_map", "<= 4.0")
             report.count(f"access time in virtual time, {trace}, {policy} (L1 {100 * run['l1_hit_ratio']:.1f} %, "
                          f"L2 {100 * run['l2_hit_ratio']:.1f} %)", "ns", [run["mean_ns"]], command, ("P99", float(run["p99_ns"])), None)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rows of what one program has measured of several tables, in turns."""
+import os
 import re
 import time
 
@@ -16,6 +17,13 @@ def others_during(run, ours_so_far):
     busy, ours, start = host_busy_seconds(), ours_so_far(), time.monotonic()
     run()
     return max(host_busy_seconds() - busy - (ours_so_far() - ours), 0.0) / (time.monotonic() - start)
+
+
+def with_others(measure):
+    """What measure() returns, which runs programs on this host; and the processors that all else used meanwhile."""
+    said = []
+    others = others_during(lambda: said.append(measure()), lambda: sum(os.times()[:4]))
+    return said[0], others
 
 
 def add_rows(report, rows, rounds, command, others):

@@ -157,7 +157,6 @@ static void in_l1(void **state)
 {
 	(void)state;
 	assert_int_equal(ds_l1_init(&l1, 4), 0);
-	read_slot = read_l1;
 	fill = fill_l1;
 	try_all(read_l1);
 	is_shown = false;
