@@ -230,6 +230,7 @@ static void pins_have_a_limit(void **state)
 	assert_int_equal(ds_cache_pin(&cache, tokens[l1[3]], true), -EDQUOT);
 	assert_int_equal(ds_cache_pin(&cache, tokens[l1[3]], false), 0);	/* nor is it */
 	assert_int_equal(ds_cache_pin(&cache, tokens[home], true), 0);
+	assert_int_equal(cache.pins, 3);
 	assert_int_equal(ds_cache_pin(&cache, tokens[home], false), 0);
 	assert_int_equal(ds_cache_pin(&cache, tokens[l1[0]], false), 0);
 	assert_int_equal(ds_cache_pin(&cache, tokens[l1[0]], false), 0);
