@@ -412,6 +412,28 @@ static void quiet_times_leave_no_doubt(void **state)
 	stop();
 }
 
+/* Once nobody ticked for long, while there were uses: that is over after twice the time. */
+static void a_long_gap_is_forgotten(void **state)
+{
+	u64 ns, tick_ns = 10000000, gap_ns = 1000 * tick_ns, idle = 6 * tick_ns, since;
+	struct ds_policy_params params;
+
+	(void)state;
+	start(128, DS_POLICY_LITERAL_001, KEYS);
+	params = policy.base->params;
+	params.demote_from_l1_idle_ns = idle;
+	assert_int_equal(ds_policy_set_params(&policy, &params), 0);
+	ds_policy_tick(&policy, tick_ns, 0, &quiet);
+	for (ns = gap_ns; ns < gap_ns + 3 * idle; ns += tick_ns)
+		ds_policy_tick(&policy, ns, 1, &quiet);
+	since = ns - tick_ns;
+	use_often(0, 128);
+	for (; ds_policy_idle(&policy) == DS_POLICY_NONE && ns < 2 * gap_ns; ns += tick_ns)
+		ds_policy_tick(&policy, ns, 129, &quiet);
+	assert_in_range(ns - since, idle, idle + 4 * tick_ns);
+	stop();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -430,6 +452,7 @@ int main(void)
 		TEST(uses_between_two_ticks_are_late_enough),
 		TEST(ticks_at_odd_times),
 		TEST(quiet_times_leave_no_doubt),
+		TEST(a_long_gap_is_forgotten),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
