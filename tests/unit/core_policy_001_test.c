@@ -412,6 +412,29 @@ static void quiet_times_leave_no_doubt(void **state)
 	stop();
 }
 
+/* A use may be as late as the end of the longest gap, also when time has gone on since. */
+static void a_gap_is_known_for_long_enough(void **state)
+{
+	u64 ns, tick_ns = 10000000, idle = 6 * tick_ns;
+	struct ds_policy_params params;
+
+	(void)state;
+	start(128, DS_POLICY_LITERAL_001, KEYS);
+	params = policy.base->params;
+	params.demote_from_l1_idle_ns = idle;
+	assert_int_equal(ds_policy_set_params(&policy, &params), 0);
+	ds_policy_tick(&policy, tick_ns, 0, &quiet);
+	use_often(0, 128);
+	ds_policy_tick(&policy, 5 * tick_ns, 128, &quiet);	/* just before it, perhaps */
+	for (ns = 6 * tick_ns; ns < 5 * tick_ns + idle; ns += tick_ns) {
+		ds_policy_tick(&policy, ns, 128, &quiet);
+		assert_int_equal(ds_policy_idle(&policy), DS_POLICY_NONE);
+	}
+	ds_policy_tick(&policy, ns + tick_ns, 128, &quiet);
+	assert_int_equal(ds_policy_idle(&policy), slot_of[0]);
+	stop();
+}
+
 /* Once nobody ticked for long, while there were uses: that is over after twice the time. */
 static void a_long_gap_is_forgotten(void **state)
 {
@@ -452,6 +475,7 @@ int main(void)
 		TEST(uses_between_two_ticks_are_late_enough),
 		TEST(ticks_at_odd_times),
 		TEST(quiet_times_leave_no_doubt),
+		TEST(a_gap_is_known_for_long_enough),
 		TEST(a_long_gap_is_forgotten),
 	};
 
