@@ -5,7 +5,7 @@ import shutil
 import subprocess
 
 from nodes import ROOT, BenchError
-from turns import figures, others_during
+from turns import figures, with_others
 
 
 def output_of(*words):
@@ -34,6 +34,6 @@ def measure(nodes, kernel, module, lookups, rounds):
     """Load one on node 1, which is when it measures. Returns its figures, the command and what else the host did."""
     shutil.copy(os.path.join(build(kernel), module + ".ko"), nodes.share)
     command = f"insmod {module}.ko lookups={lookups} rounds={rounds}"
-    others = others_during(lambda: nodes.run(f"cd /share && {command} && rmmod {module}", seconds=600),
-                           lambda: nodes.cpu_seconds()[1])
+    _, others = with_others(lambda: nodes.run(f"cd /share && {command} && rmmod {module}", seconds=600),
+                            lambda: nodes.cpu_seconds()[1])
     return [figures(line) for line in nodes.run(f"dmesg | grep {module}:").splitlines()], command, others

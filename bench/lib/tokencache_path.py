@@ -13,7 +13,7 @@ import shlex
 import ours
 from nodes import BenchError, Nodes
 from report import Report
-from turns import figures, others_during
+from turns import figures, with_others
 
 MIB = 64
 KEYS = 4000     # of the tree
@@ -79,10 +79,9 @@ def compare(nodes, report, options, operation):
     metric, command, op, few = operation
     pace = json.loads(nodes.run(command.format(op=op, n=few)))["response"][0]["ops_per_second"]
     load = command.format(op=op, n=max(few, round(pace * SECONDS * options.pairs / 16) * 16))
-    said = []
-    others = others_during(lambda: said.append(nodes.run(script(load), seconds=60 * SECONDS * options.pairs)),
-                           lambda: nodes.cpu_seconds()[1])
-    report.rounds(f"{metric}, cache on the path", "packets/s", rates(said[0]), others,
+    said, others = with_others(lambda: nodes.run(script(load), seconds=60 * SECONDS * options.pairs),
+                               lambda: nodes.cpu_seconds()[1])
+    report.rounds(f"{metric}, cache on the path", "packets/s", rates(said), others,
                   f"{load}, and token_cache=1 or 0 meanwhile", PEER, GOAL)
 
 

@@ -12,18 +12,14 @@ def figures(line):
     return {name: int(number) for name, number in re.findall(r"([a-z]+) (\d+)", line)}
 
 
-def others_during(run, ours_so_far):
-    """Processors that the rest of the host used while run() ran; ours_so_far(): processor seconds of ours."""
+def with_others(measure, ours_so_far=lambda: sum(os.times()[:4])):
+    """What measure() returns, and the processors that the rest of the host used meanwhile.
+
+    ours_so_far(): processor seconds of ours; if it is not said, of this program and those that it has run.
+    """
     busy, ours, start = host_busy_seconds(), ours_so_far(), time.monotonic()
-    run()
-    return max(host_busy_seconds() - busy - (ours_so_far() - ours), 0.0) / (time.monotonic() - start)
-
-
-def with_others(measure):
-    """What measure() returns, which runs programs on this host; and the processors that all else used meanwhile."""
-    said = []
-    others = others_during(lambda: said.append(measure()), lambda: sum(os.times()[:4]))
-    return said[0], others
+    said = measure()
+    return said, max(host_busy_seconds() - busy - (ours_so_far() - ours), 0.0) / (time.monotonic() - start)
 
 
 def add_rows(report, rows, rounds, command, others):

@@ -2,9 +2,9 @@
 // Any bytes, read as a trace.
 //
 // The first byte of an input says which format they are said to have (0: none, it is to be
-// guessed), and whether they are packed first. What is read must be a trace: objects are numbered
-// as they appear, and who has times has one for each request. All else must be refused with a
-// sentence. A reader takes no more memory than it was given.
+// guessed), and whether they are packed, too, which must come to the same. What is read must be a
+// trace: objects are numbered as they appear, and who has times has one for each request. All else
+// must be refused with a sentence.
 #include <sys/mman.h>
 #include <unistd.h>
 #include <zlib.h>

@@ -365,17 +365,23 @@ static void uses_between_two_ticks_are_late_enough(void **state)
 	stop();
 }
 
+static void start_with_idle_time(u64 ns)
+{
+	struct ds_policy_params params;
+
+	start(128, DS_POLICY_LITERAL_001, KEYS);
+	params = policy.base->params;
+	params.demote_from_l1_idle_ns = ns;
+	assert_int_equal(ds_policy_set_params(&policy, &params), 0);
+}
+
 /* Nor if ticks come now and then, and some soon after another. */
 static void ticks_at_odd_times(void **state)
 {
-	struct ds_policy_params params;
 	u32 ms, idle;
 
 	(void)state;
-	start(128, DS_POLICY_LITERAL_001, KEYS);
-	params = policy.base->params;
-	params.demote_from_l1_idle_ns = 60000000;
-	assert_int_equal(ds_policy_set_params(&policy, &params), 0);
+	start_with_idle_time(60000000);
 	use_often(0, 128);
 	for (ms = 1; ms < 3000; ms++) {
 		if (ms % 48 == 0)
@@ -396,13 +402,9 @@ static void ticks_at_odd_times(void **state)
 static void quiet_times_leave_no_doubt(void **state)
 {
 	u64 ns, quiet_ns = 700ull * 1000000000, idle = 500ull * 1000000000, tick_ns = 100000000;
-	struct ds_policy_params params;
 
 	(void)state;
-	start(128, DS_POLICY_LITERAL_001, KEYS);
-	params = policy.base->params;
-	params.demote_from_l1_idle_ns = idle;
-	assert_int_equal(ds_policy_set_params(&policy, &params), 0);
+	start_with_idle_time(idle);
 	ds_policy_tick(&policy, tick_ns, 0, &quiet);
 	ds_policy_tick(&policy, quiet_ns, 0, &quiet);
 	use_often(0, 128);
@@ -416,13 +418,9 @@ static void quiet_times_leave_no_doubt(void **state)
 static void a_gap_is_known_for_long_enough(void **state)
 {
 	u64 ns, tick_ns = 10000000, idle = 6 * tick_ns;
-	struct ds_policy_params params;
 
 	(void)state;
-	start(128, DS_POLICY_LITERAL_001, KEYS);
-	params = policy.base->params;
-	params.demote_from_l1_idle_ns = idle;
-	assert_int_equal(ds_policy_set_params(&policy, &params), 0);
+	start_with_idle_time(idle);
 	ds_policy_tick(&policy, tick_ns, 0, &quiet);
 	use_often(0, 128);
 	ds_policy_tick(&policy, 5 * tick_ns, 128, &quiet);	/* just before it, perhaps */
@@ -439,13 +437,9 @@ static void a_gap_is_known_for_long_enough(void **state)
 static void a_long_gap_is_forgotten(void **state)
 {
 	u64 ns, tick_ns = 10000000, gap_ns = 1000 * tick_ns, idle = 6 * tick_ns, since;
-	struct ds_policy_params params;
 
 	(void)state;
-	start(128, DS_POLICY_LITERAL_001, KEYS);
-	params = policy.base->params;
-	params.demote_from_l1_idle_ns = idle;
-	assert_int_equal(ds_policy_set_params(&policy, &params), 0);
+	start_with_idle_time(idle);
 	ds_policy_tick(&policy, tick_ns, 0, &quiet);
 	for (ns = gap_ns; ns < gap_ns + 3 * idle; ns += tick_ns)
 		ds_policy_tick(&policy, ns, 1, &quiet);
