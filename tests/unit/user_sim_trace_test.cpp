@@ -66,6 +66,8 @@ std::vector<Sample> samples() {
         {Format::csv, "id,op,tenant\n8,w,\n9,r,31\n", {{0, 1}, {8, 9}, {written, read}}},
         {Format::csv, ",id,\n,8,\n,8,\n", {{0, 0}, {8}}},
         {Format::csv, "handle\n8\n9\n\n8", {{0, 1, 0}, {8, 9}}},
+        {Format::csv, "object\n8\n9\n", {{0, 1}, {8, 9}}},
+        {Format::csv, "size,key\n1,8\n1,9\n", {{0, 1}, {8, 9}}},
         {Format::csv, "\xef\xbb\xbf\n\tOBJ_ID \r\n 8\r\n", {{0}, {8}}},
         {Format::csv,
          " id, op ,\ttime_ns\n 8 , r, 5 \n9,\tw ,7\n",
@@ -227,7 +229,8 @@ void reasons(void **) {
     check("1,op," + names15 + "\n", "has 17 columns, not 2 or 3", "csv");
     check("id,op,tenant\n1,r\n", "Line 2 of '" + folder.path() + "' has 2 columns, not 3", "csv");
     check("1,read,\n", "is blank where there should be a time in whole nanoseconds", "csv");
-    check("time,key,size,op\n1,2,3,read\n", "names no column of objects: handle, id", "csv");
+    check("time,name,size,op\n1,2,3,read\n", "names no column of objects: handle, id", "csv");
+    check("time,key\n1,user17\n", "has 'user17', which is not the number of an object", "csv");
     check(ds_header() + "x", "in the middle of a record", "ds");
 }
 

@@ -168,9 +168,10 @@ constexpr struct {
     std::string_view name;
     Means means;
 } column_names[] = {
-    {"handle", Means::object},   {"lbn", Means::object},   {"obj_id", Means::object},
-    {"id", Means::object},       {"op", Means::operation}, {"operation", Means::operation},
-    {"time_ns", Means::time_ns}, {"time", Means::seconds},
+    {"handle", Means::object}, {"id", Means::object},           {"key", Means::object},
+    {"lbn", Means::object},    {"obj_id", Means::object},       {"object", Means::object},
+    {"op", Means::operation},  {"operation", Means::operation}, {"time_ns", Means::time_ns},
+    {"time", Means::seconds},
 };
 
 std::optional<Means> meaning(std::string_view name) {
@@ -357,7 +358,7 @@ void decode_csv(Source &source, Builder &builder) {
                 columns.time = Columns::none;
         }
         if (first && is_name(word[0]))
-            source.fail_line("names no column of objects: handle, id, obj_id or lbn");
+            source.fail_line("names no column of objects: handle, id, key, lbn, obj_id or object");
         if (count != columns.count || (!columns.header && (count < 2 || count > 3)))
             fail_count(source, line, count, columns, first);
         auto key = number(word[columns.object]);
