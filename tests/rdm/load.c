@@ -23,7 +23,6 @@
 #define REQUEST		(W1_DATA - W1_APP_ID)		/* bytes of UDP payload */
 #define REPLY		(REQUEST + W1_UNIT)
 #define MAX_DEPTH	256
-#define PATIENCE_MS	2000	/* what has not come then is lost */
 #define ALLOCATION	4096
 
 static const char *server, *from;
@@ -34,6 +33,7 @@ static bool have_address;
 static uint64_t address;
 static unsigned long wanted = 10000;
 static unsigned int depth = 16;
+static int patience_ms = 2000;
 
 static int fd;
 static uint8_t request[W1_DATA];	/* with the place of the headers, as wire1.h counts */
@@ -76,7 +76,7 @@ static bool wait_for_reply(void)
 	struct pollfd ready = { .fd = fd, .events = POLLIN };
 	int n;
 
-	while ((n = poll(&ready, 1, PATIENCE_MS)) < 0)
+	while ((n = poll(&ready, 1, patience_ms)) < 0)
 		if (errno != EINTR)
 			die("poll: %s", strerror(errno));
 	return n > 0;
@@ -201,6 +201,7 @@ static _Noreturn void usage(void)
 	       "  -a NUMBER    app id (0)\n"
 	       "  -v ADDRESS   read there (in %d bytes that are allocated for it)\n"
 	       "  -b ADDRESS   send from there\n"
+	       "  -t MS        if none comes for so long, those on their way are lost (2000)\n"
 	       "  -e           the server is an echo\n", MAX_DEPTH, ALLOCATION);
 	exit(2);
 }
@@ -209,7 +210,7 @@ static void parse(int argc, char **argv)
 {
 	int option;
 
-	while ((option = getopt(argc, argv, "s:p:d:n:a:v:b:e")) != -1) {
+	while ((option = getopt(argc, argv, "s:p:d:n:a:v:b:t:e")) != -1) {
 		if (option == 's')
 			server = optarg;
 		else if (option == 'p')
@@ -222,6 +223,8 @@ static void parse(int argc, char **argv)
 			app_id = strtoul(optarg, NULL, 0);
 		else if (option == 'b')
 			from = optarg;
+		else if (option == 't')
+			patience_ms = atoi(optarg);
 		else if (option == 'e')
 			echo = true;
 		else if (option == 'v')
@@ -229,7 +232,7 @@ static void parse(int argc, char **argv)
 		else
 			usage();
 	}
-	if (!server || !port || !depth || depth > MAX_DEPTH || !wanted || optind < argc)
+	if (!server || !port || !depth || depth > MAX_DEPTH || !wanted || patience_ms < 1 || optind < argc)
 		usage();
 }
 
