@@ -128,7 +128,7 @@ std::string arrivals_text(const RunOptions &options) {
     if (options.outstanding)
         return format("%u requests under way", *options.outstanding);
     return options.trace_times ? "when the trace says"
-                               : format("%g in a microsecond", options.rate);
+                               : shortest(options.rate) + " in a microsecond";
 }
 
 // What was run.
