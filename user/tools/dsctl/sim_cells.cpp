@@ -330,7 +330,7 @@ std::vector<RunOptions> cells_of(const Call &call) {
         throw usage("--rate, --outstanding and --trace-times exclude each other");
     for (const Axis &axis : axes())
         if (!call.text(axis.option).empty() || call.has(axis.option))
-            multiply(cells, axis.option, list_of(call, axis.option), axis.set,
+            multiply(cells, axis.option, split(call.text(axis.option), ','), axis.set,
                      [](const RunOptions &) { return true; });
     set_parameters(call, cells);
     for (const RunOptions &cell : cells)
