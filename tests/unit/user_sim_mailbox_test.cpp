@@ -34,6 +34,8 @@ void bad_options(void **) {
          [](RunOptions &o) { o.set("EXPAND_HOT_PAGE", 2); }},
         {"EXPAND_BACKGROUND_MAX means nothing without L2",
          [](RunOptions &o) { o.set("EXPAND_BACKGROUND_MAX", 2); }},
+        {"EXPAND_URGENT_RUN means nothing without L2",
+         [](RunOptions &o) { o.set("EXPAND_URGENT_RUN", 2); }},
         {"DEMOTE_FROM_L2_IDLE_NS means nothing without L2",
          [](RunOptions &o) { o.policy = "adaptive-001", o.set("DEMOTE_FROM_L2_IDLE_NS", 5000); }},
         {"PROMOTE_TO_L2_THRESHOLD means nothing without L2",

@@ -39,10 +39,11 @@ bool is_of_policy(std::string_view name) {
                                [name](const ds_param &param) { return param.name == name; });
 }
 
-/// Pre-staging brings tokens to L2, and nothing else is in the background.
+/// What is asked for L2, as pre-staging does, is in the background, and nothing else.
 bool is_of_l2(std::string_view name, const std::string &policy) {
-    static constexpr std::string_view names[] = {"DEMOTE_FROM_L2_IDLE_NS", "EXPAND_BACKGROUND_MAX",
-                                                 "EXPAND_HOT_PAGE", "EXPAND_PRESTAGE"};
+    static constexpr std::string_view names[] = {"DEMOTE_FROM_L2_IDLE_NS", "EXPAND_URGENT_RUN",
+                                                 "EXPAND_BACKGROUND_MAX", "EXPAND_HOT_PAGE",
+                                                 "EXPAND_PRESTAGE"};
 
     // 'adaptive-001' begins with a threshold for L2, whether there is one or not.
     return std::ranges::find(names, name) != std::end(names) ||
