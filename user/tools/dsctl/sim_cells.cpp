@@ -338,6 +338,17 @@ std::vector<RunOptions> cells_of(const Call &call) {
     return cells;
 }
 
+void check_trace(const std::string &file, const ds::sim::Trace &trace,
+                 const std::vector<RunOptions> &cells) {
+    try {
+        for (const RunOptions &cell : cells)
+            or_error([&] { cell.check(trace); });
+    } catch (Error &error) {
+        error.sentence = "'" + file + "': " + error.sentence;
+        throw std::move(error).with("file", file);
+    }
+}
+
 // As it was given; null if it was not.
 Value given(const Call &call, std::string_view option) {
     return call.has(option) ? Value(call.text(option)) : Value(std::optional<double>());

@@ -18,6 +18,10 @@ std::vector<ds::sim::RunOptions> cells_of(const Call &call);
 // The only one; throws if an option has several values.
 ds::sim::RunOptions cell_of(const Call &call);
 
+// Throws, with the file's name, for a trace that does not say what one of them needs.
+void check_trace(const std::string &file, const ds::sim::Trace &trace,
+                 const std::vector<ds::sim::RunOptions> &cells);
+
 // Misses that are fetched together; 0: each for itself.
 uint64_t batch_of(const ds::sim::RunOptions &options);
 

@@ -218,7 +218,7 @@ Exit sim_run(Call &call) {
         throw usage("--csv has no column for --timing", "use --json with it");
     check_events(call, file);
     Trace trace = accesses_of(call, file, RunOptions::object_limit());
-    or_error([&] { options.check(trace); });
+    check_trace(file, trace, {options});
     EventFile events(call);
     RunResult result = run(call, trace, options, events.log());
     events.keep();

@@ -95,7 +95,7 @@ Exit sim_sweep(Call &call) {
     if (call.has("--events") && call.maybe("--threads").value_or(1) > 1)
         throw usage("with --events there is one run at a time", "leave --threads out");
     ds::sim::Trace trace = accesses_of(call, file, RunOptions::object_limit());
-    or_error([&] { std::ranges::for_each(cells, [&](auto &cell) { cell.check(trace); }); });
+    check_trace(file, trace, cells);
     EventFile events(call);
     std::vector<RunResult> results = sweep(call, trace, cells, events.log());
     events.keep();
