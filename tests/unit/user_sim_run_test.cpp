@@ -156,6 +156,29 @@ void virtual_time_ends(void **) {
     assert_true(has(error.sentence, "200 days"));
 }
 
+/// The host answers for longer than requests take to come, and the link has nothing to do: what
+/// adaptive-001 is told of that says the same of nanoseconds and of days, of which a thousand times
+/// the sum is more than 64 bits hold.
+void loads_of_days(void **) {
+    constexpr uint64_t day = 86'400ULL * 1'000'000'000, long_ns = (1ULL << 63) / 32'000 + 1;
+    uint64_t changes[2], *change = changes;
+
+    for (auto [gap, read] : {std::pair<uint64_t, uint64_t>(1000, 3333), {day, long_ns}}) {
+        Trace trace = generate({.kind = "scan", .requests = 150, .seed = seed});
+        RunOptions options = simple();
+        for (uint64_t request = 0; request < trace.requests.size(); request++)
+            trace.time_ns.push_back(request * gap);
+        options.policy = "adaptive-001";
+        options.trace_times = true;
+        options.times.latencies.l3_read = Latency::constant(read);
+        options.times.pcie_bytes_per_ns = 10'000;
+        options.set("AGING_INTERVAL", 64);
+        options.set("PROMOTE_TO_L1_THRESHOLD", 64);
+        *change++ = run(trace, options).threshold_changes;
+    }
+    assert_true(changes[0] > 0 && changes[1] == changes[0]);
+}
+
 void blocking_waits(void **) {
     RunOptions options = simple();
     options.mode = Mode::blocking;
@@ -524,6 +547,7 @@ int main() {
         cmocka_unit_test(a_miss_and_a_move),
         cmocka_unit_test(requests_come_at_the_rate),
         cmocka_unit_test(virtual_time_ends),
+        cmocka_unit_test(loads_of_days),
         cmocka_unit_test(blocking_waits),
         cmocka_unit_test(blocking_counts_a_use_once),
         cmocka_unit_test(a_write_spoils_a_copy),

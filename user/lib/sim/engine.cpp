@@ -392,16 +392,19 @@ void Engine::tick_after(uint64_t ns, uint64_t now) {
 
 // The policies of document 001 want to know of time, and of the load.
 void Engine::tell_load(uint64_t now) {
-    auto per_mille = [](uint64_t part, uint64_t whole) {
-        return static_cast<uint32_t>(whole ? std::min<uint64_t>(1000, part * 1000 / whole) : 0);
+    // Sums of waits, and what a link could have carried, may be too large for 64 bits.
+    auto per_mille = [](unsigned __int128 part, unsigned __int128 whole) {
+        return static_cast<uint32_t>(whole ? std::min<unsigned __int128>(1000, part * 1000 / whole)
+                                           : 0);
     };
     ds_policy_params &params = cache_->policy.base->params;
     uint64_t l1 = result_.found[1] - load_then_.found[1];
     uint64_t l2 = result_.found[2] - load_then_.found[2];
     uint64_t l3 = result_.found[3] - load_then_.found[3];
-    uint64_t bytes = model_.pcie().bytes, time = now - load_then_.at_ns;
-    uint64_t capacity =
-        static_cast<uint64_t>(static_cast<double>(time) * options_.times.pcie_bytes_per_ns);
+    uint64_t bytes = model_.pcie().bytes;
+    unsigned __int128 time = now - load_then_.at_ns;
+    auto capacity = static_cast<unsigned __int128>(static_cast<double>(time) *
+                                                   options_.times.pcie_bytes_per_ns);
     ds_policy_load load{
         .dma = per_mille(bytes - load_then_.pcie_bytes, capacity),
         .l1 = per_mille(l1, l1 + l2 + l3),
