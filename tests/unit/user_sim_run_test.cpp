@@ -179,6 +179,25 @@ void loads_of_days(void **) {
     assert_true(changes[0] > 0 && changes[1] == changes[0]);
 }
 
+/// As traces say that know seconds only: what comes within no time is as much as what comes within
+/// the shortest, and not nothing.
+void loads_within_no_time(void **) {
+    uint64_t changes[2], *change = changes;
+
+    for (uint64_t at_once : {64, 1000}) {
+        Trace trace = generate({.kind = "scan", .requests = 150, .seed = seed});
+        RunOptions options = simple();
+        for (uint64_t request = 0; request < trace.requests.size(); request++)
+            trace.time_ns.push_back(request / at_once);
+        options.policy = "adaptive-001";
+        options.trace_times = true;
+        options.set("AGING_INTERVAL", 64);
+        options.set("PROMOTE_TO_L1_THRESHOLD", 64);
+        *change++ = run(trace, options).threshold_changes;
+    }
+    assert_true(changes[0] > 0 && changes[1] == changes[0]);
+}
+
 void blocking_waits(void **) {
     RunOptions options = simple();
     options.mode = Mode::blocking;
@@ -548,6 +567,7 @@ int main() {
         cmocka_unit_test(requests_come_at_the_rate),
         cmocka_unit_test(virtual_time_ends),
         cmocka_unit_test(loads_of_days),
+        cmocka_unit_test(loads_within_no_time),
         cmocka_unit_test(blocking_waits),
         cmocka_unit_test(blocking_counts_a_use_once),
         cmocka_unit_test(a_write_spoils_a_copy),

@@ -392,10 +392,10 @@ void Engine::tick_after(uint64_t ns, uint64_t now) {
 
 // The policies of document 001 want to know of time, and of the load.
 void Engine::tell_load(uint64_t now) {
-    // Sums of waits, and what a link could have carried, may be too large for 64 bits.
+    // Sums of waits, and what a link could have carried, may be too large for 64 bits. Whatever
+    // comes within no time is too much.
     auto per_mille = [](unsigned __int128 part, unsigned __int128 whole) {
-        return static_cast<uint32_t>(whole ? std::min<unsigned __int128>(1000, part * 1000 / whole)
-                                           : 0);
+        return static_cast<uint32_t>(part < whole ? part * 1000 / whole : part ? 1000 : 0);
     };
     ds_policy_params &params = cache_->policy.base->params;
     uint64_t l1 = result_.found[1] - load_then_.found[1];
