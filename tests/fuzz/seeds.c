@@ -104,13 +104,18 @@ static const struct {
 #undef TRACE
 };
 
-/* Each as what it is taken for, and as what trace_fuzz calls 1 to 8: one of the formats. */
+/*
+ * Each as what it is taken for, and as what trace_fuzz calls 1 to 8, one of the formats; and all
+ * of these packed: so is what has the highest bit, and 135 is 15 times 9.
+ */
 static void save_traces(const char *folder)
 {
 	for (u32 number = 0; number < sizeof(traces) / sizeof(traces[0]); number++) {
 		memcpy(input + 1, traces[number].bytes, traces[number].size);
-		for (u8 how = 0; how < 9; how++)
-			save(folder, "trace", number * 9 + how, how, traces[number].size);
+		for (u8 how = 0; how < 9; how++) {
+			save(folder, "trace", number * 18 + how, how, traces[number].size);
+			save(folder, "trace", number * 18 + 9 + how, 135 + how, traces[number].size);
+		}
 	}
 }
 
