@@ -92,7 +92,7 @@ load -n 1 > /run/load.json
 address=$(number address /run/load.json)
 dropped=$(of "$hostile" dropped)
 too_much_comes() { [ "$(of "$hostile" dropped)" -gt "$dropped" ]; }
-# Where other machines are busy, too, all that a flood has sent may take longer than two seconds.
+# Once, where the host had more to do, eight answers took longer than two seconds; why is not known.
 ask_while_it_lasts() {
 	local runs=0 before
 	while running flood; do
